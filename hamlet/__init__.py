@@ -68,7 +68,16 @@ _PLACES = {
     "sql": "hamlet.patterns.match.run",
     "symbolic": "hamlet.reference.symbolic",
 }
-_PACKAGES = ("checker", "errors", "policies", "spark", "streams", "testing", "why")  # spark brings in pyspark
+_PACKAGES = (
+    "checker",
+    "errors",
+    "matching",
+    "policies",
+    "spark",
+    "streams",
+    "testing",
+    "why",
+)  # spark brings in pyspark
 
 
 def __getattr__(name: str) -> Any:

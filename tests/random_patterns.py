@@ -376,6 +376,34 @@ def outcome(case: Case) -> tuple[Any, Any]:
     return found, expected
 
 
+def pushed(case: Case, seed: int) -> tuple[Any, Any]:
+    """What the rows give that come in batches of any size, late and saved in between, and what they give at once."""
+    import pyarrow as pa
+
+    from hamlet.matching import Matcher
+
+    dice = random.Random(seed)
+    schema = pa.schema([(name, pa.int64()) for name in ("i", "k", "t", "v", "w")])
+    try:
+        expected = hamlet.sql(case.sql, {"t": pa.Table.from_pylist(case.rows, schema)}).rows()
+    except hamlet.DataError:
+        return [], []
+    late = dice.choice((0, 0, 2, 10))
+    rows = sorted(case.rows, key=lambda row: row["t"] + (dice.uniform(0, late) if late else 0))
+    matcher = Matcher(case.sql, schema, lateness=late)
+    found, place = [], 0
+    while place < len(rows):
+        count = dice.choice((1, 1, 2, 3))
+        found += matcher.push(rows[place : place + count])
+        place += count
+        if dice.random() < 0.3:
+            matcher = Matcher.restore(case.sql, matcher.save())
+        if dice.random() < 0.3 and place < len(rows):
+            found += matcher.advance(min(row["t"] for row in rows[place:]))
+    found += matcher.close()
+    return sorted(repr(tuple(row.values())) for row in found), sorted(repr(tuple(row.values())) for row in expected)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", default="0:1000")

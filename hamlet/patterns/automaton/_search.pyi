@@ -11,6 +11,7 @@ class Search:
     truth: dict[Any, bool]
     asked: dict[Any, tuple[int, int, npt.NDArray[Any], int, int]]
     work: int
+    waits: bool
     def __init__(
         self,
         table: Table,

@@ -11,7 +11,6 @@ Conditions are programs over int64 and double, or, where an operation is not kno
 from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy
 
 import numpy as np
 
@@ -82,6 +81,14 @@ class TooManySteps(Exception):
     """A start took more steps than it may."""
 
 
+cdef void* _grown(void* old, Py_ssize_t size) except NULL:
+    """Room of a size that begins with what was there; what was there stays where there is no room."""
+    cdef void* found = realloc(old, size)
+    if found == NULL:
+        raise MemoryError
+    return found
+
+
 cdef int _compare_real(double a, double b) noexcept nogil:
     """-1, 0 or 1; NaN is the greatest, and equal to itself, as the host has it."""
     if isnan(a):
@@ -150,6 +157,7 @@ cdef class Search:
     cdef public dict truth      # answers of the host by key
     cdef public dict asked      # key -> (variable, start, labels, number, partition borders)
     cdef public int64_t work
+    cdef public bint waits      # whether the last start waits for rows to come, not for answers
     cdef int64_t start_row, number
     cdef list _buffers
 
@@ -203,34 +211,28 @@ cdef class Search:
         """Room for paths of so many rows."""
         cdef Py_ssize_t i
         for i in range(self.sets):
-            self.places[i] = <int64_t*>realloc(self.places[i], (room + 1) * sizeof(int64_t))
-            self.counts[i] = <int64_t*>realloc(self.counts[i], (room + 1) * sizeof(int64_t))
-            if self.places[i] == NULL or self.counts[i] == NULL:
-                raise MemoryError
+            self.places[i] = <int64_t*>_grown(self.places[i], (room + 1) * sizeof(int64_t))
+            self.counts[i] = <int64_t*>_grown(self.counts[i], (room + 1) * sizeof(int64_t))
             self.counts[i][0] = 0
         for i in range(self.sums.shape[0]):
-            self.whole[i] = <int64_t*>realloc(self.whole[i], (room + 1) * sizeof(int64_t))
-            self.real[i] = <double*>realloc(self.real[i], (room + 1) * sizeof(double))
-            self.filled[i] = <int64_t*>realloc(self.filled[i], (room + 1) * sizeof(int64_t))
-            if self.whole[i] == NULL or self.real[i] == NULL or self.filled[i] == NULL:
-                raise MemoryError
+            self.whole[i] = <int64_t*>_grown(self.whole[i], (room + 1) * sizeof(int64_t))
+            self.real[i] = <double*>_grown(self.real[i], (room + 1) * sizeof(double))
+            self.filled[i] = <int64_t*>_grown(self.filled[i], (room + 1) * sizeof(int64_t))
             self.whole[i][0] = 0
             self.real[i][0] = 0.0
             self.filled[i][0] = 0
-        self.steps = <int32_t*>realloc(self.steps, (room + 1) * sizeof(int32_t))
-        self.labels = <int32_t*>realloc(self.labels, (room + 1) * sizeof(int32_t))
-        if self.steps == NULL or self.labels == NULL:
-            raise MemoryError
+        self.steps = <int32_t*>_grown(self.steps, (room + 1) * sizeof(int32_t))
+        self.labels = <int32_t*>_grown(self.labels, (room + 1) * sizeof(int32_t))
         self.room = room
         return 0
 
     cdef int _push(self, int32_t step, int64_t taken) except -1:
+        cdef Py_ssize_t room
         if self.depth == self.stack_room:
-            self.stack_room = max(64, 2 * self.stack_room)
-            self.stack_step = <int32_t*>realloc(self.stack_step, self.stack_room * sizeof(int32_t))
-            self.stack_taken = <int64_t*>realloc(self.stack_taken, self.stack_room * sizeof(int64_t))
-            if self.stack_step == NULL or self.stack_taken == NULL:
-                raise MemoryError
+            room = max(64, 2 * self.stack_room)
+            self.stack_step = <int32_t*>_grown(self.stack_step, room * sizeof(int32_t))
+            self.stack_taken = <int64_t*>_grown(self.stack_taken, room * sizeof(int64_t))
+            self.stack_room = room
         self.stack_step[self.depth] = step
         self.stack_taken[self.depth] = taken
         self.depth += 1
@@ -260,7 +262,7 @@ cdef class Search:
         cdef int verdict
         cdef bint open_questions = False, ended
         cdef set visited = set()
-        self.depth = 0
+        self.depth, self.waits = 0, False
         self.start_row, self.number = row, number
         first_asked = len(self.asked)
         while True:
@@ -281,6 +283,7 @@ cdef class Search:
                     continue
                 if row + taken == self.table.high:
                     self.work += work
+                    self.waits = not open_questions
                     return False  # rows to come decide
                 verdict = NO
                 key = self._state(step, taken) if self.depth or len(visited) else None

@@ -58,20 +58,21 @@ cdef class Matches:
     cdef int reserve(self, Py_ssize_t labels) except -1 nogil:
         """Room for one more match, and for so many more labels."""
         cdef void* grown
+        cdef Py_ssize_t room
         if self._count == self._room:
-            self._room = max(64, 2 * self._room)
-            grown = realloc(self._rows, self._room * 4 * sizeof(int64_t))
+            room = max(64, 2 * self._room)
+            grown = realloc(self._rows, room * 4 * sizeof(int64_t))
             if grown == NULL:
                 with gil:
                     raise MemoryError
-            self._rows = <int64_t*>grown
+            self._rows, self._room = <int64_t*>grown, room
         if self._labels + labels > self._label_room:
-            self._label_room = max(1024, 2 * (self._labels + labels))
-            grown = realloc(self._steps, self._label_room * sizeof(int32_t))
+            room = max(1024, 2 * (self._labels + labels))
+            grown = realloc(self._steps, room * sizeof(int32_t))
             if grown == NULL:
                 with gil:
                     raise MemoryError
-            self._steps = <int32_t*>grown
+            self._steps, self._label_room = <int32_t*>grown, room
         return 0
 
     def add(self, int64_t start, int64_t number, int64_t partition, const int32_t[::1] steps):
@@ -81,6 +82,13 @@ cdef class Matches:
         for i in range(steps.shape[0]):
             self._steps[self._labels + i] = steps[i]
         self.close(start, steps.shape[0], number, partition)
+
+    def cut(self, Py_ssize_t count):
+        """Forget all matches but the first ones."""
+        cdef Py_ssize_t i
+        for i in range(count, self._count):
+            self._labels -= self._rows[4 * i + 1]
+        self._count = min(count, self._count)
 
     cdef void close(self, int64_t start, int64_t length, int64_t number, int64_t partition) noexcept nogil:
         self._rows[4 * self._count] = start
@@ -153,37 +161,39 @@ cdef class Table:
         free(self.alive)
         free(self.alive_marks)
 
-    def open(self, bint begins):
-        """From now on rows may still come behind the last, and the first row may have others before it."""
-        self.open_end = True
-        self.begins = begins
+    def edges(self, bint begins, bint open_end):
+        """Say whether the first row of the next partition is its first of all, and whether rows may still come."""
+        self.begins, self.open_end = begins, open_end
 
     cdef int prepare(self, int64_t low, int64_t high) except -1 nogil:
         """Compute all blocks of a partition of rows low to high (exclusive), and keep the first in memory."""
         cdef int64_t rows = high - low + 1, blocks, each
-        cdef Py_ssize_t needed
+        cdef Py_ssize_t needed, cell
+        cdef void* grown
         self.low, self.high = low, high
         blocks = (rows + self.block - 1) // self.block
         needed = (min(rows, self.block) + 1) * self.steps
+        cell = sizeof(int64_t) if self.bounded else 1
         if needed > self.room:
+            grown = realloc(self.near if self.bounded else <void*>self.alive, needed * cell)
+            if grown == NULL:
+                with gil:
+                    raise MemoryError
+            if self.bounded:
+                self.near = <int64_t*>grown
+            else:
+                self.alive = <uint8_t*>grown
             self.room = needed
-            if self.bounded:
-                free(self.near)
-                self.near = <int64_t*>malloc(needed * sizeof(int64_t))
-            else:
-                free(self.alive)
-                self.alive = <uint8_t*>malloc(needed)
         if blocks * self.steps > self.mark_room:
-            self.mark_room = blocks * self.steps
+            grown = realloc(self.near_marks if self.bounded else <void*>self.alive_marks, blocks * self.steps * cell)
+            if grown == NULL:
+                with gil:
+                    raise MemoryError
             if self.bounded:
-                free(self.near_marks)
-                self.near_marks = <int64_t*>malloc(self.mark_room * sizeof(int64_t))
+                self.near_marks = <int64_t*>grown
             else:
-                free(self.alive_marks)
-                self.alive_marks = <uint8_t*>malloc(self.mark_room)
-        if (self.near == NULL or self.near_marks == NULL) if self.bounded else (self.alive == NULL or self.alive_marks == NULL):
-            with gil:
-                raise MemoryError
+                self.alive_marks = <uint8_t*>grown
+            self.mark_room = blocks * self.steps
         each = blocks - 1
         while each >= 0:
             self.load(each)
@@ -311,20 +321,19 @@ def walk(Table table, int32_t start_step, const int64_t[::1] offsets, const int6
     return found
 
 
-def walk_open(Table table, int32_t start_step, int64_t low, int64_t high, int64_t begin, int64_t number,
-              const int64_t[::1] horizon, int skip, const uint8_t[::1] member):
-    """The matches of one partition from a row on, as far as they are certain.
+def walk_on(Table table, Matches found, int32_t start_step, int64_t partition, int64_t low, int64_t high,
+            int64_t begin, int64_t number, const int64_t[::1] horizon, int skip, const uint8_t[::1] member):
+    """Find the matches of one partition from a row on, as far as they are certain.
 
     Returns
     -------
-    (Matches, int, int)
+    (int, int)
         The first start that is not decided, and how many matches there were.
     """
-    found = Matches()
     cdef int64_t place
     table.prepare(low, high)
-    place = _from(table, found, start_step, 0, begin, &number, horizon, skip, member)
-    return found, place, number
+    place = _from(table, found, start_step, partition, begin, &number, horizon, skip, member)
+    return place, number
 
 
 cdef bint _partition(Table table, Matches matches, int32_t start_step, int64_t partition, int64_t row, int64_t number,

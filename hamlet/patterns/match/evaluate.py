@@ -287,10 +287,12 @@ def points_of(meaning: Meaning, found: Labelled) -> tuple[Points, npt.NDArray[np
         (empty, nothing, found.start[empty], found.start[empty]),
     ]
     if clause.rows == "unmatched":
-        covered = np.zeros(int(found.borders[-1]), np.bool_)
-        covered[rows] = True
-        covered[found.start] = True
-        left = np.flatnonzero(~covered)
+        left = found.unmatched
+        if left is None:
+            covered = np.zeros(int(found.borders[-1]), np.bool_)
+            covered[rows] = True
+            covered[found.start] = True
+            left = np.flatnonzero(~covered)
         gap = np.full(len(left), -1, np.int64)
         parts.append((gap, gap, left, left))
     match, positions, rows, first = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -26,6 +26,8 @@ class Labelled:
     excluded : bool array of shape (positions,)
     borders : int64 array of shape (partitions + 1,)
         First rows of partitions.
+    unmatched : int64 array of shape (rows,) or None
+        The rows of no match that are shown; None for all of them.
     """
 
     start: Numbers
@@ -35,6 +37,7 @@ class Labelled:
     variable: npt.NDArray[np.int32]
     excluded: Bits
     borders: Numbers
+    unmatched: Numbers | None = None
     first: Numbers = field(init=False)
     _ranks: dict[tuple[int, ...], tuple[Numbers, Numbers]] = field(init=False, default_factory=dict)
 

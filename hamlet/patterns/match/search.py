@@ -134,11 +134,13 @@ def search(
     """
     for natively in (True, False):
         with contextlib.suppress(TooLarge):  # the host has wider numbers, or says what does not fit
-            return _Searching(meaning, ordered, table, horizon, reports, max_steps, name, natively).run(skip, member)
+            return Searching(meaning, ordered, table, horizon, reports, max_steps, name, natively).run(skip, member)
     raise AssertionError("the host's answers are of any size")
 
 
-class _Searching:
+class Searching:
+    """A search over the partitions of a table."""
+
     def __init__(
         self,
         meaning: Any,
@@ -200,9 +202,9 @@ class _Searching:
             for partition in list(waiting):
                 row, number = waiting.pop(partition)
                 self.table.prepared(int(borders[partition]), int(borders[partition + 1]))
-                row, number, target = self._advance(
-                    partition, row, number, skip, member, found.setdefault(partition, [])
-                )
+                known = found.setdefault(partition, [])
+                end = int(borders[partition + 1])
+                row, number, target = self._advance(partition, row, number, skip, member, known, end)
                 if target is not None:
                     result.error = (partition, row, target)
                     return result
@@ -223,17 +225,16 @@ class _Searching:
         skip: int,
         member: npt.NDArray[np.uint8],
         found: list[tuple[int, int, npt.NDArray[np.int32]]],
+        end: int,
     ) -> tuple[int, int, int | None]:
         """Go on as far as there are answers; gives the next start, how many matches there were, and where it failed."""
-        end = int(self.ordered.borders[partition + 1])
         program = self.meaning.program
         while row < end:
             steps = self._start(row, number + 1, partition)
             if steps is False:
-                for later in range(row + 1, min(row + _AHEAD, end)):
-                    if len(self.kernel.asked) > 10_000:
-                        break
-                    self._start(later, number + 1, partition)
+                if not self.kernel.waits:
+                    self._ask_ahead(row + 1, min(row + _AHEAD, end), number + 1, partition)
+                    self.kernel.waits = False
                 break
             if steps is None:
                 row += 1
@@ -251,6 +252,45 @@ class _Searching:
                     return row, number, target
                 row += target
         return row, number, None
+
+    def run_on(
+        self,
+        found: Matches,
+        partition: int,
+        high: int,
+        begin: int,
+        number: int,
+        skip: int,
+        member: npt.NDArray[np.uint8],
+    ) -> tuple[int, int]:
+        """Find the matches of one partition from a row on, as far as rows before `high` decide them.
+
+        Returns
+        -------
+        (int, int)
+            The first start that is not decided, and how many matches there were.
+        """
+        known: list[tuple[int, int, npt.NDArray[np.int32]]] = []
+        while True:
+            self.table.prepared(int(self.ordered.borders[partition]), high)
+            begin, number, target = self._advance(partition, begin, number, skip, member, known, high)
+            if target is not None:
+                found.error = (partition, begin, target)
+            if target is not None or not self.kernel.asked:
+                break
+            self._answer()
+        for row, count, steps in known:
+            found.add(row, count, partition, steps)
+        return begin, number
+
+    def _ask_ahead(self, low: int, high: int, number: int, partition: int) -> None:
+        """Try later starts while one waits for answers, so that the host answers their questions in the same go."""
+        for row in range(low, high):
+            if len(self.kernel.asked) > 10_000:
+                break
+            most = int(self.horizon[row]) if len(self.horizon) else 0
+            with contextlib.suppress(TooManySteps):
+                self.kernel.start(row, most, number, partition, self.max_steps, True)
 
     def _start(self, row: int, number: int, partition: int) -> Any:
         most = int(self.horizon[row]) if len(self.horizon) else 0

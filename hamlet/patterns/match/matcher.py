@@ -1,0 +1,592 @@
+"""Row patterns continuously: rows come in batches, a match is given once no later row can change it.
+
+What is kept of a partition are the rows from the first start on that is not decided, and those before it that PREV may
+still read. With each batch the kept rows are matched as far as they decide: a start waits while its preferred way
+reaches the end of the rows that are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.checkpoint.columns import BlobWriter
+from hamlet.checkpoint.frame import Work, read, write
+from hamlet.errors import DataError, OptionError, Reports, RestoreError, Span, WorkloadError
+from hamlet.patterns.automaton._walk import Matches, Table, walk_on
+from hamlet.patterns.clause.expressions import Navigation
+from hamlet.patterns.clause.statement import Rewriting, Script
+from hamlet.patterns.clause.tree import Anchor, nodes
+from hamlet.patterns.match.evaluate import (
+    SKIPS,
+    Failed,
+    Meaning,
+    arrays_of,
+    check_duration,
+    labelled,
+    near_masks,
+    ordered_rows,
+    rows_of,
+    skip_members,
+    skip_message,
+)
+from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.ordered import ROW, Ordered
+from hamlet.patterns.match.run import MAX_STEPS, StatementRun, parsed, the_table
+from hamlet.patterns.match.search import Searching
+from hamlet.runtime.monitor import Monitor, Row
+
+_FOREVER = 2**62
+_FIELDS = ("lateness", "late", "max_steps", "dialect", "schema", "pending", "live", "mark", "partitions", "counts")
+
+
+@dataclass
+class _Partition:
+    """What is known of a partition beside its rows.
+
+    Attributes
+    ----------
+    decided : int
+        Rows at the front of those kept that no match begins at any more.
+    covered : int
+        Rows at the front that lie in a match or have been shown.
+    number : int
+        Matches so far.
+    begins : bool
+        Whether the first row that is kept is the partition's first.
+    """
+
+    decided: int = 0
+    covered: int = 0
+    number: int = 0
+    begins: bool = True
+
+
+class Matcher(Monitor):
+    """Finds the matches of one statement in rows that come in batches.
+
+    Parameters
+    ----------
+    text : str
+        One statement with one MATCH_RECOGNIZE clause, around which a projection and a filter stand.
+    schema : pyarrow.Schema
+        The columns of the rows.
+    lateness : int, float, str or timedelta
+        How far behind the latest time rows may be: in the unit of a number, or ``'5 s'``.
+    late : {'error', 'drop'}
+        What happens to rows later than that.
+    dialect : str
+    source : str
+        The name of the text in messages.
+    max_steps : int
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> clause = "ORDER BY ts MEASURES FIRST(ts) AS since PATTERN (a b) DEFINE b AS v > 1"
+    >>> text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
+    >>> matcher = Matcher(text, pa.schema([("ts", pa.int64()), ("v", pa.int64())]))
+    >>> matcher.push([{"ts": 1, "v": 1}, {"ts": 2, "v": 5}])
+    []
+    >>> matcher.push([{"ts": 3, "v": 1}])
+    [{'since': 1}]
+    """
+
+    _called = "matcher"
+
+    def __init__(
+        self,
+        text: str,
+        schema: pa.Schema,
+        *,
+        lateness: int | float | str | timedelta = 0,
+        late: str = "error",
+        dialect: str = "duckdb",
+        source: str = "<sql>",
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        super().__init__()
+        if late not in ("error", "drop"):
+            raise OptionError(f"late is 'error' or 'drop', not {late!r}")
+        if not isinstance(schema, pa.Schema):
+            raise OptionError(f"schema is a pyarrow.Schema, not {type(schema).__name__}")
+        self._sql, self._dialect, self._source = text, dialect, source
+        self._schema, self._late, self._max_steps = schema, late, max_steps
+        self._lateness = lateness
+        self._script = parsed(text, dialect, source)
+        self._reports = Reports(text, source)
+        self._table_name = the_table(self._script)
+        self._host = Host({self._table_name: schema.empty_table()})
+        self._run = self._read(self._script)
+        self._back, self._ahead = _reach(self._meaning)
+        self._partitions: dict[str, _Partition] = {}
+        self._mark: Any = None  # no row before it comes any more
+        self._counts = {"events": 0, "late_events": 0, "rows": 0}
+        empty = self._sourced(schema.empty_table())
+        self._time_type = self._time_of(empty) if self._meaning.order else None
+        self._pending = self._live = empty
+
+    # The statement.
+
+    def _read(self, script: Script) -> StatementRun:
+        """Read the statement, and refuse what cannot be done continuously."""
+        [*others] = [each for each in script.statements if not each.clauses]
+        found = [each for each in script.statements if each.clauses]
+        whole = Span(0, max(1, len(self._sql)))
+        if others or len(found) != 1 or len(found[0].clauses) != 1:
+            self._reports.error("a matcher takes one statement with one MATCH_RECOGNIZE", whole, "use hamlet.sql")
+            raise WorkloadError(self._reports.errors)
+        [statement] = found
+        [clause] = statement.clauses
+        run = StatementRun(script, statement, self._host, self._reports, "__hamlet_m", self._max_steps)
+        try:
+            self._meaning: Meaning = run.read(clause, run.source_of(clause))
+        except Failed:
+            raise WorkloadError(self._reports.errors) from None
+        for anchor in nodes(clause.pattern):
+            if isinstance(anchor, Anchor) and not anchor.at_start:
+                self._reports.error(
+                    "$ needs the end of the partition, which a stream has not", clause.pattern_span, "leave $ out"
+                )
+                break
+        if clause.order and clause.order[0].descending:
+            span = clause.order[0].expression.span
+            self._reports.error("the leading column of ORDER BY is the time, and descends", span, "leave DESC out")
+        self._rewriting = Rewriting(self._sql)
+        self._inner = f"SELECT * FROM {self._rewriting.render(clause.source)}"
+        self._rewriting.replace(clause, "__hamlet_given")
+        self._outer = self._rewriting.render(statement.span)
+        for text, span in ((self._inner, clause.source), (self._outer, statement.span)):
+            said = _not_by_row(text, self._dialect)
+            if said is not None:
+                hint = "a matcher takes a projection and a filter; use hamlet.sql for more"
+                self._reports.error(f"{said} needs all rows, which a stream has not", span, hint)
+        if self._reports.errors:
+            raise WorkloadError(self._reports.errors)
+        return run
+
+    def _sourced(self, rows: pa.Table) -> pa.Table:
+        """Rows as the clause reads them: with the projection and the filter of its table."""
+        self._host.connection.unregister(self._table_name)
+        self._host.register(self._table_name, rows)
+        return self._host.arrow(self._run._translate(self._inner))
+
+    def _time_of(self, rows: pa.Table) -> pa.DataType:
+        self._host.register("__hamlet_given", rows)
+        return self._host.arrow(f"SELECT ({self._meaning.order[0].text}) AS t FROM __hamlet_given").schema.types[0]
+
+    # The protocol.
+
+    @property
+    def _text(self) -> Any:
+        return self._sql
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """``events``, ``late_events`` and ``rows`` so far."""
+        return dict(self._counts)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was probably not meant."""
+        return []
+
+    def _held(self) -> tuple[int, int]:
+        return self._pending.num_rows + self._live.num_rows, self._pending.nbytes + self._live.nbytes
+
+    def _push(self, events: Any) -> list[Row]:
+        rows = self._sourced(_table(events, self._schema))
+        taken, mark = self._timed(rows)
+        with self._working():
+            self._counts["events"] += rows.num_rows
+            self._counts["late_events"] += rows.num_rows - taken.num_rows
+            self._pending = pa.concat_tables([self._pending, taken])
+            if mark is not None:
+                self._mark = mark
+            return self._release(False)
+
+    def _advance(self, time: Any) -> list[Row]:
+        if self._time_type is None:
+            return []
+        try:
+            mark = pa.scalar(time).cast(self._time_type)
+        except (pa.ArrowException, ValueError) as error:
+            raise DataError(f"{time!r} is no time of type {self._time_type}: {error}") from None
+        with self._working():
+            if self._mark is None or mark.as_py() > self._mark.as_py():
+                self._mark = mark
+            return self._release(False)
+
+    def _end(self) -> list[Row]:
+        with self._working():
+            return self._release(True)
+
+    # Time.
+
+    def _timed(self, rows: pa.Table) -> tuple[pa.Table, Any]:
+        """The rows that are not late, and the time before which no row may come from now on.
+
+        Raises
+        ------
+        DataError
+            If a row has no time, or is late and late rows are errors.
+        """
+        if self._time_type is None or not rows.num_rows:
+            return rows, None
+        marked = self._marked(rows)
+        late = marked.column("late").to_numpy(zero_copy_only=False).astype(bool)
+        missing = marked.column("t").is_null().to_numpy(zero_copy_only=False)
+        if missing.any():
+            raise DataError(f"row {int(np.flatnonzero(missing)[0]) + 1} of the batch has no time (NULL)")
+        if late.any() and self._late == "error":
+            place = int(np.flatnonzero(late)[0])
+            time, known = (marked.column(name)[place].as_py() for name in ("t", "m"))
+            raise DataError(
+                f"row {place + 1} of the batch is late: its time {time} lies before {known}, up to "
+                "which rows have been matched\nhint: raise lateness, or late='drop'"
+            )
+        return rows.filter(pa.array(~late)), marked.column("after")[-1]
+
+    def _marked(self, rows: pa.Table) -> pa.Table:
+        """Per row its time, the mark before it, whether it is late, and the mark after all of them."""
+        self._host.register("__hamlet_given", rows)
+        known = [] if self._mark is None else [self._mark.as_py()]
+        self._host.register("__hamlet_mark", pa.table({"m": pa.array(known, self._time_type)}))
+        kind = self._host.types("(SELECT m FROM __hamlet_mark)")["m"]
+        before = "max(h) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+        times = f"SELECT ({self._meaning.order[0].text}) AS t FROM __hamlet_given"
+        highest = f"SELECT t, CAST(t{self._lateness_text()} AS {kind}) AS h FROM ({times})"
+        marks = f"SELECT t, h, greatest({self._mark_text()}, {before}) AS m FROM ({highest})"
+        late = "coalesce(t < m, false) AS late, max(greatest(m, h)) OVER () AS after"
+        return self._host.arrow(f"SELECT t, m, {late} FROM ({marks})")
+
+    @staticmethod
+    def _mark_text() -> str:
+        return "(SELECT m FROM __hamlet_mark)"
+
+    def _lateness_text(self) -> str:
+        late = self._lateness
+        if isinstance(late, timedelta):
+            return f" - INTERVAL '{late // timedelta(microseconds=1)} microseconds'"
+        if isinstance(late, str):
+            return f" - {late}" if late.replace(".", "", 1).isdecimal() else f" - INTERVAL '{late}'"
+        return f" - {late}" if late else ""
+
+    # Matching.
+
+    def _release(self, closing: bool) -> list[Row]:
+        """Match the rows that no other comes before any more; give what is certain."""
+        if closing or self._time_type is None:
+            ready, self._pending = self._pending, self._pending.slice(0, 0)
+        elif self._mark is not None and self._pending.num_rows:
+            self._host.register("__hamlet_given", self._pending)
+            mark = pa.table({"m": pa.array([self._mark.as_py()], self._time_type)})
+            self._host.register("__hamlet_mark", mark)
+            time = self._meaning.order[0].text
+            found = self._host.arrow(f"SELECT ({time}) < {self._mark_text()} AS r FROM __hamlet_given").column("r")
+            ready = self._pending.filter(found)
+            self._pending = self._pending.filter(pa.compute.invert(found))
+        else:
+            ready = self._pending.slice(0, 0)
+        self._live = pa.concat_tables([self._live, ready])
+        if not self._live.num_rows:
+            return []
+        try:
+            given = self._matched(closing)
+        except Failed:
+            raise WorkloadError(self._reports.errors) from None
+        except HostError as error:
+            raise DataError(error.message) from None
+        self._counts["rows"] += len(given)
+        return given
+
+    def _matched(self, closing: bool) -> list[Row]:
+        meaning, host = self._meaning, self._host
+        host.register("__hamlet_live", self._live.append_column("__hamlet_place", pa.array(range(self._live.num_rows))))
+        listed = ", ".join(map(quoted, self._live.column_names))
+        host.register("__hamlet_only", self._live)
+        ordered = ordered_rows(meaning, host, f"SELECT {listed} FROM __hamlet_only", "__hamlet_o", self._reports)
+        found = Matches()
+        keys = self._keys(ordered)
+        kernel = _Kernel(meaning, ordered, self._horizon(ordered, closing), self._reports, self._max_steps)
+        kept: list[tuple[int, int]] = []
+        left: list[npt.NDArray[np.int64]] = []
+        for place, key in enumerate(keys):
+            state = self._partitions.setdefault(key, _Partition())
+            low, end = int(ordered.borders[place]), int(ordered.borders[place + 1])
+            kept.append((self._decide(kernel, found, place, state, closing, left), end))
+            state.begins = state.begins and kept[-1][0] == low
+        if found.error is not None:
+            raise DataError(skip_message(meaning, ordered, self._reports, *found.error))
+        rows = self._given(ordered, found, left)
+        self._keep(ordered, kept)
+        return rows
+
+    def _decide(
+        self,
+        kernel: _Kernel,
+        found: Matches,
+        place: int,
+        state: _Partition,
+        closing: bool,
+        left: list[npt.NDArray[np.int64]],
+    ) -> int:
+        """Match one partition as far as its rows decide; gives the first row to keep."""
+        low, end = (int(each) for each in kernel.ordered.borders[place : place + 2])
+        ahead = 0 if closing else self._ahead[0]
+        begin, high = low + state.decided, max(low + state.decided, end - ahead)
+        known = found.arrays()[0]
+        before = len(known)
+        row, number = kernel.on(found, place, low, high, begin, state.number, state.begins, not closing)
+        if found.error is not None:
+            return low
+        rows = found.arrays()[0][before:]
+        covered = low + state.covered
+        if not closing and self._ahead[1]:
+            late = [each for each in rows if each[1] and each[0] + each[1] - 1 + self._ahead[1] >= end]
+            if late:  # measures read rows that are not there yet
+                row, number = int(late[0][0]), int(late[0][2]) - 1
+                found.cut(before + int(np.flatnonzero(rows[:, 0] == row)[0]))
+                rows = rows[rows[:, 0] < row]
+        shown = np.zeros(max(0, row - low), np.bool_)
+        shown[: max(0, covered - low)] = True
+        shown[: begin - low] = True
+        for start, length, _, _ in rows:
+            shown[start - low : max(1, length) + start - low] = True
+            covered = max(covered, int(start + length))
+        left.append(np.flatnonzero(~shown) + low)
+        keep = max(low, row - self._back)
+        state.number = number
+        state.decided, state.covered = row - keep, max(0, covered - keep)
+        return keep
+
+    def _horizon(self, ordered: Ordered, closing: bool) -> npt.NDArray[np.int64]:
+        """By row, the first row that lies too late for a match that begins there; far away where it may still come."""
+        within = self._meaning.within
+        if within is None:
+            return np.zeros(0, np.int64)
+        check_duration(self._meaning, self._host, self._reports)
+        ends = ordered.ends(within.text)
+        if closing:
+            return ends
+        partition_end = np.repeat(ordered.borders[1:], np.diff(ordered.borders))
+        if self._mark is None:
+            passed = np.zeros(len(ends), np.bool_)
+        else:
+            self._host.register("__hamlet_mark", pa.table({"m": pa.array([self._mark.as_py()], self._time_type)}))
+            passed_text = f"coalesce({ordered.time} + ({within.text}) < {self._mark_text()}, false)"
+            text = f"SELECT {passed_text} AS p FROM {ordered.table} ORDER BY {ROW}"
+            passed = self._host.arrow(text).column("p").to_numpy(zero_copy_only=False).astype(bool)
+        return np.where((ends >= partition_end) & ~passed, _FOREVER, ends)
+
+    def _keys(self, ordered: Ordered) -> list[str]:
+        """The values of each partition, as text."""
+        if not ordered.keys:
+            return ["()"] if ordered.rows else []
+        firsts = pa.table({"r": ordered.borders[:-1]})
+        self._host.register("__hamlet_firsts", firsts)
+        keys = ", ".join(f"o.{each}" for each in ordered.keys)
+        text = f"SELECT {keys} FROM {ordered.table} o JOIN __hamlet_firsts f ON f.r = o.{ROW} ORDER BY o.{ROW}"
+        return [repr(each) for each in self._host.execute(text).fetchall()]
+
+    def _given(self, ordered: Ordered, found: Matches, left: Sequence[npt.NDArray[np.int64]]) -> list[Row]:
+        """The rows of what has been found, through the statement around the clause."""
+        labels = labelled(self._meaning, found, ordered)
+        labels.unmatched = np.concatenate(left) if left else np.zeros(0, np.int64)
+        unmatched = len(labels.unmatched) if self._meaning.clause.rows == "unmatched" else 0
+        if not len(labels) and not unmatched:
+            return []
+        name = rows_of(self._meaning, ordered, labels, "__hamlet_rows_given", self._reports)
+        self._host.connection.unregister("__hamlet_given")
+        self._host.execute(f"CREATE OR REPLACE TEMP VIEW __hamlet_given AS SELECT * FROM {name}")
+        rows: list[Row] = self._host.arrow(self._run._translate(self._outer)).to_pylist()
+        self._host.execute("DROP VIEW __hamlet_given")
+        return rows
+
+    def _keep(self, ordered: Ordered, kept: Sequence[tuple[int, int]]) -> None:
+        """Keep the rows that live starts and PREV still need."""
+        chosen = np.zeros(ordered.rows, np.bool_)
+        for first, end in kept:
+            chosen[first:end] = True
+        listed = ", ".join(map(quoted, ordered.columns))
+        rows = self._host.arrow(f"SELECT {listed} FROM {ordered.table} ORDER BY {ROW}")
+        self._live = rows.filter(pa.array(chosen)).cast(self._live.schema)
+
+    # Saves.
+
+    def _saved(self) -> bytes:
+        blobs = BlobWriter()
+        fields = {
+            "lateness": _lateness_field(self._lateness),
+            "late": self._late,
+            "max_steps": self._max_steps,
+            "dialect": self._dialect,
+            "schema": blobs.blob(self._schema.serialize().to_pybytes()),
+            "pending": blobs.blob(_bytes(self._pending)),
+            "live": blobs.blob(_bytes(self._live)),
+            "mark": blobs.blob(_bytes(self._mark_table())),
+            "partitions": [[key, *vars(each).values()] for key, each in self._partitions.items()],
+            "counts": self._counts,
+        }
+        return write(Work("row patterns", _plain(self._sql)), fields, blobs)
+
+    def _mark_table(self) -> pa.Table:
+        kind = self._time_type or pa.null()
+        return pa.table({"m": pa.array([] if self._mark is None else [self._mark.as_py()], kind)})
+
+    @classmethod
+    def restore(cls, text: str, data: bytes) -> Matcher:
+        """The matcher that was saved.
+
+        Parameters
+        ----------
+        text : str
+            The statement.
+        data : bytes
+            What `save` gave.
+
+        Raises
+        ------
+        RestoreError
+        """
+        fields: Any
+        fields, blobs = read(Work("row patterns", _plain(text)), data, _FIELDS)
+        try:
+            schema = pa.ipc.read_schema(pa.py_buffer(bytes(blobs.blob(fields["schema"]))))
+            pending, live, mark = (
+                pa.ipc.open_stream(bytes(blobs.blob(fields[name]))).read_all() for name in ("pending", "live", "mark")
+            )
+            lateness = fields["lateness"]
+            found = cls(
+                text,
+                schema,
+                lateness=timedelta(microseconds=lateness["us"]) if isinstance(lateness, dict) else lateness,
+                late=fields["late"],
+                dialect=fields["dialect"],
+                max_steps=fields["max_steps"],
+            )
+            found._pending, found._live = pending, live
+            found._mark = mark.column("m")[0] if mark.num_rows else None
+            found._partitions = {key: _Partition(*rest) for key, *rest in fields["partitions"]}
+            found._counts = dict(fields["counts"])
+        except (pa.ArrowException, TypeError, ValueError, KeyError, IndexError) as error:
+            raise RestoreError(f"the save is damaged: {error}") from None
+        return found
+
+
+class _Kernel:
+    """The search of a statement over the rows that are kept."""
+
+    def __init__(
+        self,
+        meaning: Meaning,
+        ordered: Ordered,
+        horizon: npt.NDArray[np.int64],
+        reports: Reports,
+        max_steps: int,
+    ) -> None:
+        self.meaning, self.ordered, self.horizon = meaning, ordered, horizon
+        clause = meaning.clause
+        masks = near_masks(meaning, ordered, reports)
+        listed = [masks.get(each, np.zeros(0, np.uint8)) for each in clause.variables]
+        kinds, first, second, variables = arrays_of(meaning.program)
+        self.table = Table(kinds, first, second, variables, listed, clause.within is not None)
+        self.skip, self.member = SKIPS[clause.skip], skip_members(clause)
+        self.searching = None
+        if meaning.reads_labels:
+            self.searching = Searching(
+                meaning, ordered, self.table, horizon, reports, max_steps, "__hamlet_asking", True
+            )
+
+    def on(
+        self, found: Matches, place: int, low: int, high: int, begin: int, number: int, begins: bool, is_open: bool
+    ) -> tuple[int, int]:
+        """Match a partition from a row on; gives the first start that is not decided, and the number of matches."""
+        self.table.edges(begins, is_open)
+        if self.searching is not None:
+            return self.searching.run_on(found, place, high, begin, number, self.skip, self.member)
+        start = self.meaning.program.start
+        return walk_on(self.table, found, start, place, low, high, begin, number, self.horizon, self.skip, self.member)
+
+
+def _reach(meaning: Meaning) -> tuple[int, tuple[int, int]]:
+    """How many rows back anything reads, and how many rows ahead conditions and measures do."""
+    conditions = [reading for each in meaning.conditions.values() for reading in each.read.readings]
+    measures = [reading for each in meaning.measures for reading in each.readings]
+    steps = [each.step for each in (*conditions, *measures) if isinstance(each, Navigation)]
+    ahead = max((each.step for each in conditions if isinstance(each, Navigation)), default=0)
+    later = max((each.step for each in measures if isinstance(each, Navigation)), default=0)
+    return max(0, -min(steps, default=0)), (max(0, ahead), max(0, later))
+
+
+def _not_by_row(text: str, dialect: str) -> str | None:
+    """What of a SELECT is more than a projection and a filter."""
+    import sqlglot
+    from sqlglot import exp
+
+    from hamlet.patterns.clause.scan import dialect_of
+
+    tree = sqlglot.parse_one(text, dialect=dialect_of(dialect))
+    if not isinstance(tree, exp.Select):
+        return "what is no SELECT"
+    parts = {"joins": "a join", "group": "GROUP BY", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT"}
+    parts |= {"offset": "OFFSET", "distinct": "DISTINCT", "qualify": "QUALIFY", "with_": "WITH", "with": "WITH"}
+    for select in tree.find_all(exp.Select):
+        for part, said in parts.items():
+            if select.args.get(part):
+                return said
+    for kind, said in ((exp.AggFunc, "an aggregate"), (exp.Window, "a window function"), (exp.SetOperation, "UNION")):
+        if tree.find(kind):
+            return said
+    return None
+
+
+def _table(events: Any, schema: pa.Schema) -> pa.Table:
+    """A batch with the columns of the schema.
+
+    Raises
+    ------
+    DataError
+        If a column is missing or has another type.
+    """
+    try:
+        if isinstance(events, dict):
+            found = pa.table(events) if all(isinstance(each, list) for each in events.values()) else None
+            found = pa.Table.from_pylist([events], schema) if found is None else found
+        elif isinstance(events, pa.RecordBatch):
+            found = pa.Table.from_batches([events])
+        elif isinstance(events, pa.Table):
+            found = events
+        elif hasattr(events, "__arrow_c_stream__"):
+            found = pa.RecordBatchReader.from_stream(events).read_all()
+        else:
+            found = pa.Table.from_pylist(list(events), schema)
+        missing = [name for name in schema.names if name not in found.column_names]
+        if missing:
+            raise DataError(f"the batch has no column {missing[0]!r}; it has {', '.join(found.column_names)}")
+        return found.select(schema.names).cast(schema)
+    except (pa.ArrowException, TypeError, AttributeError) as error:
+        raise DataError(f"the batch does not fit the schema: {error}") from None
+
+
+def _lateness_field(lateness: Any) -> Any:
+    return {"us": lateness // timedelta(microseconds=1)} if isinstance(lateness, timedelta) else lateness
+
+
+def _bytes(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def _plain(text: str) -> str:
+    """A text without the layout between its words."""
+    return " ".join(text.split())
