@@ -18,19 +18,18 @@ from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
 from hamlet.engine.live_filter import filter_of
-from hamlet.engine.memory_limit import bytes_of, size_text
-from hamlet.errors import DataError, HamletError, MemoryLimitError
+from hamlet.errors import DataError, HamletError
 from hamlet.output.columnar import HOLDS
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.plan.explaining import evaluated, tree
 from hamlet.policies.plan.explaining import explain as explained
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import Serving, runner_of
 from hamlet.policies.states import load_state, save_state
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.tenant import PolicyTenant
-from hamlet.policies.verdicts.automata import Verdicts, mode_of
+from hamlet.policies.verdicts.automata import mode_of
 
 _COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
 
@@ -91,7 +90,12 @@ def check(path: str, settings: Settings) -> str:
     (policy,) = load([path], settings)
     serving = Serving([policy], pa.int64(), 1, negate=settings.negate)
     if settings.source is not None:
-        _opened(settings, policy.signature, serving.predicates)
+        source = _opened(settings, policy.signature, serving.predicates)
+        for _ in source.chunks():
+            if not source.expected.missing:
+                break
+        for sentence in [] if settings.quiet else source.notes():
+            click.echo(f"note: {sentence}", err=True)
     return f"{path}: {'violations' if serving.violations[0] else 'satisfying valuations'} can be monitored, no errors"
 
 
@@ -212,53 +216,38 @@ class PreparedPolicies:
     def __init__(self, policies: Sequence[Policy], settings: Settings) -> None:
         self._policies = policies
         self._settings = settings
-        self._limit = bytes_of(settings.max_memory)
-        self._verdicts: list[Verdicts] = []
-        self._serving: Serving | None = None
-        signature = policies[0].signature
-        if settings.verdicts == "satisfied":
-            # What cannot be monitored is told before the input is opened.
-            wanted = Serving(policies, pa.int64(), 1, negate=settings.negate).predicates
-            self._source = _opened(settings, signature, wanted)
-            self._serve()
-            return
-        mode = mode_of(settings.verdicts, settings.mode)
-        unopened = [Verdicts(each.formula, signature, mode) for each in policies]
-        self._source = _opened(settings, signature, set().union(*(each.predicates for each in unopened)))
-        per_second = self._source.per_second
-        self._verdicts = [
-            Verdicts(each.formula, signature, mode, per_second=per_second, negate=settings.negate) for each in policies
-        ]
-        self.parts = [
-            Part(name=policy.name, kind="policy", schema=each.schema(self._source.time_type), title="verdict")
-            for policy, each in zip(policies, self._verdicts, strict=True)
-        ]
-
-    def _serve(self) -> None:
-        settings, source = self._settings, self._source
-        self._serving = serving = Serving(
-            self._policies,
-            source.time_type,
-            source.per_second,
+        mode = None if settings.verdicts == "satisfied" else mode_of(settings.verdicts, settings.mode)
+        # What cannot be monitored is told before the input is opened.
+        wanted = runner_of(policies, mode, pa.int64(), 1, negate=settings.negate).predicates
+        self._source = _opened(settings, policies[0].signature, wanted)
+        self._runner = runner_of(
+            policies,
+            mode,
+            self._source.time_type,
+            self._source.per_second,
             negate=settings.negate,
             open_end=settings.open_end or settings.save is not None,
             max_memory=settings.max_memory,
             every_time_point=settings.every_time_point,
         )
-        if settings.load is not None:
-            load_state(settings.load, self._policies, serving.evaluation, str(source.time_type))
+        if settings.load is not None and isinstance(self._runner, Serving):
+            load_state(settings.load, policies, self._runner.evaluation, str(self._source.time_type))
         self.parts = [
             Part(
                 name=policy.name,
                 kind="policy",
-                schema=schema,
-                title="violation" if violations else "row",
-                tuples=tuples,
+                schema=self._runner.schemas[place],
+                title=self._title(place),
+                tuples=self._runner.tuples[place] if isinstance(self._runner, Serving) else None,
             )
-            for policy, schema, violations, tuples in zip(
-                self._policies, serving.schemas, serving.violations, serving.tuples, strict=True
-            )
+            for place, policy in enumerate(policies)
         ]
+
+    def _title(self, place: int) -> str:
+        """What the rows of a policy are called."""
+        if not isinstance(self._runner, Serving):
+            return "verdict"
+        return "violation" if self._runner.violations[place] else "row"
 
     @property
     def rows(self) -> int | None:
@@ -269,13 +258,13 @@ class PreparedPolicies:
         """Monitor the input."""
         started = time.perf_counter()
         watch = self._report()
-        rows = self._decided(progress) if self._serving is None else self._serving.run(self._source.chunks(progress))
+        rows = self._runner.run(self._source.chunks(progress))
         for place, batch in rows if not self._settings.stop_at_first else self._first(rows):
             write(place, batch)
             if watch is not None:
                 watch.see(place, batch)
-        if self._settings.save is not None and self._serving is not None:
-            save_state(self._settings.save, self._policies, self._serving.evaluation, str(self._source.time_type))
+        if self._settings.save is not None and isinstance(self._runner, Serving):
+            save_state(self._settings.save, self._policies, self._runner.evaluation, str(self._source.time_type))
         stats: dict[str, Any] = dict(self._source.stats)
         if watch is not None:
             settings = [("time-points", self._settings.time_points), ("verdicts", self._settings.verdicts)]
@@ -312,30 +301,6 @@ class PreparedPolicies:
         ]
         return ViolationReport(about, self._settings.report, inputs_of(self._settings.source))
 
-    def _decided(self, progress: Advance | None) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Verdicts."""
-        kind = self._source.time_type
-        for chunk in self._source.chunks(progress):
-            for place, verdicts in enumerate(self._verdicts):
-                for rows in verdicts.feed(chunk, kind):
-                    yield place, rows
-            self._check_memory()
-        for place, verdicts in enumerate(self._verdicts):
-            for rows in verdicts.close(kind, self._settings.open_end):
-                yield place, rows
-
-    def _check_memory(self) -> None:
-        if self._limit is None:
-            return
-        held = [each.nbytes for each in self._verdicts]
-        if sum(held) > self._limit:
-            most = max(range(len(held)), key=held.__getitem__)
-            raise MemoryLimitError(
-                f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; policy "
-                f"'{self._policies[most].name}' holds the most, {size_text(held[most])}\n"
-                "hint: --verdicts equivalent holds less, or raise the limit (--max-memory)"
-            )
-
     def _notes(self, stats: Mapping[str, Any]) -> Iterator[str]:
         """What a user should know of a run that went well."""
         unknown, nulls = stats.get("unknown_events", 0), stats.get("null_events", 0)
@@ -348,7 +313,8 @@ class PreparedPolicies:
             yield f"{_events(nulls)} in no relation, for want of a value for an attribute of the predicate"
         for policy in self._policies:
             if stripped(policy.formula)[1]:
-                text = "its verdicts say where it holds" if self._verdicts else "its rows are the violations"
+                verdicts = not isinstance(self._runner, Serving)
+                text = "its verdicts say where it holds" if verdicts else "its rows are the violations"
                 yield f"{policy.name} is a rule (ALWAYS ...): {text}"
 
 

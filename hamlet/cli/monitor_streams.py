@@ -180,7 +180,8 @@ class PreparedSpecifications:
         for place, monitor in enumerate(self._monitors):
             self._hand_out(write, place, monitor, monitor.close_found())
         stats: dict[str, Any] = dict(_together([monitor.stats for monitor in self._monitors]))
-        stats["notes"] = self._feed.notes()
+        told = [said for monitor in self._monitors for said in monitor.warnings]
+        stats["notes"] = [*self._feed.notes(), *dict.fromkeys(told)]
         if self._watch is not None:
             settings = [("start", self._settings.start)] if self._settings.start is not None else []
             self._watch.write(input_name(self._settings.source), settings, stats, time.perf_counter() - started)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from html import escape
 from typing import Any
@@ -34,6 +34,15 @@ def table_html(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], 
     return (
         f"<table><caption>{escape(title)}</caption><thead><tr>{_cells('th', heads)}</tr></thead>"
         f"<tbody>{lines}</tbody></table>{below}"
+    )
+
+
+def tables_html(name: str, rows: Sequence[Mapping[str, Any]], count: int, heads: Sequence[str]) -> str:
+    """A table of the first of some rows that are dicts; what a row has not is empty."""
+    shown = [[_text(row[head]) if head in row else "" for head in heads] for row in rows]
+    rest = count - len(rows)
+    return table_html(
+        f"{name}: {count:,} row{'s' * (count != 1)}", heads, shown, f"... and {rest:,} more" if rest else ""
     )
 
 

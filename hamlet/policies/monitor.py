@@ -83,7 +83,7 @@ class Monitor(Protocol):
             wide_integers=True,
         )
         self._disorder = self._arrivals.buffer
-        self._expected = Expected(sorted({name for name, _ in wanted}))
+        self._expected = Expected(each.name for each in signature)
         self._schema: Schema | None = None
         self._columns: pa.Schema | None = None  # of the batches
         self._tables: Tables | None = None

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.engine.memory_limit import Size, bytes_of, size_text
-from hamlet.errors import DataError, MemoryLimitError
+from hamlet.errors import DataError, MemoryLimitError, option
 from hamlet.output.columnar import HOLDS
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import goal as asked_of
@@ -20,6 +20,8 @@ from hamlet.policies.plan.evaluation import Answer, Evaluation
 from hamlet.policies.relations.relation import Ints
 from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.printing import printed_order
+from hamlet.policies.verdicts.automata import VerdictServing
+from hamlet.policies.verdicts.progression import Mode
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _WIDE = pa.decimal256(76, 0)  # integers of more than 64 bits
@@ -223,9 +225,24 @@ class Serving:
             f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; of polic"
             f"{'y' if len(self._policies) == 1 else 'ies'} {names} an operator ({type(node).__name__.upper()}) holds "
             f"the most, {size_text(node.nbytes)}\n"
-            "hint: shorten the intervals (hamlet explain says what each keeps), or raise the limit (--max-memory, "
-            "max_memory=)"
+            "hint: shorten the intervals (hamlet explain says what each keeps), or raise the limit "
+            f"({option('max_memory')})"
         )
+
+
+def runner_of(
+    policies: Sequence[Policy],
+    automaton: Mode | None,
+    time_type: pa.DataType,
+    per_second: int,
+    *,
+    every_time_point: bool = False,
+    **options: Any,
+) -> Serving | VerdictServing:
+    """What runs policies: to valuations, or to verdicts where there is a mode of an automaton; as `Serving`."""
+    if automaton is None:
+        return Serving(policies, time_type, per_second, every_time_point=every_time_point, **options)
+    return VerdictServing(policies, automaton, time_type, per_second, **options)
 
 
 def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:

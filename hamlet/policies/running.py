@@ -10,13 +10,13 @@ import pyarrow as pa
 from hamlet.engine.options import made_of, takes
 from hamlet.errors import OptionError, UnsupportedError, near_miss
 from hamlet.language.schema import Clock
+from hamlet.output.html import SHOWN_ROWS, tables_html
 from hamlet.policies.analysis.policy import Policy
-from hamlet.policies.logs.source import Source, chosen_by, open_source
+from hamlet.policies.logs.source import chosen_by, open_source
 from hamlet.policies.options import FileOptions, RunOptions
 from hamlet.policies.plan.evaluation import Evaluation
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import runner_of
 from hamlet.policies.verdicts.automata import Verdicts
-from hamlet.policies.verdicts.progression import Mode
 
 if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
@@ -29,13 +29,23 @@ class Results:
     ----------
     stats : dict
         What the run counted: ``events``, ``time_points``, rows per policy, and what was left out.
+    warnings : list of str
+        What was probably not meant: predicates that never came.
     """
 
-    def __init__(self, names: Sequence[str], tables: Sequence[pa.Table], unit: str, stats: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        tables: Sequence[pa.Table],
+        unit: str,
+        stats: dict[str, Any],
+        warnings: Sequence[str] = (),
+    ) -> None:
         self._tables = dict(zip(names, tables, strict=True))
         self._unit = unit
         self._events: tuple[Any, Any, dict[str, Any]] | None = None
         self.stats = stats
+        self.warnings = list(warnings)
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -47,6 +57,15 @@ class Results:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
+
+    def _repr_html_(self) -> str:
+        """The first rows of every policy, for a notebook."""
+        return "".join(
+            tables_html(
+                name, dicts_of(name, table.slice(0, SHOWN_ROWS), self._unit), table.num_rows, table.schema.names
+            )
+            for name, table in self._tables.items()
+        )
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {table.num_rows}" for name, table in self._tables.items())
@@ -231,37 +250,17 @@ def run(
         **chosen.columns,
     )
     per_second, open_end, limit = source.per_second, chosen.open_end, chosen.max_memory
-    if kind is None:
-        serving = Serving(policies, source.time_type, per_second, negate=negate, open_end=open_end, max_memory=limit)
-        parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
-        for place, rows in serving.run(source.chunks()):
-            parts[place].append(rows)
-        schemas = serving.schemas
-    else:
-        parts, schemas = _verdicts(policies, source, kind, negate, open_end)
-    tables = [_table(batches, schema) for batches, schema in zip(parts, schemas, strict=True)]
+    runner = runner_of(policies, kind, source.time_type, per_second, negate=negate, open_end=open_end, max_memory=limit)
+    parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
+    for place, rows in runner.run(source.chunks()):
+        parts[place].append(rows)
+    tables = [_table(batches, schema) for batches, schema in zip(parts, runner.schemas, strict=True)]
     stats: dict[str, Any] = dict(source.stats)
     stats["rows"] = {each.name: table.num_rows for each, table in zip(policies, tables, strict=True)}
     unit = source.time_type.unit if pa.types.is_timestamp(source.time_type) else chosen.time_unit
-    results = Results([each.name for each in policies], tables, unit, stats)
+    results = Results([each.name for each in policies], tables, unit, stats, source.notes())
     results._events = policies, events, dict(options)
     return results
-
-
-def _verdicts(
-    policies: Sequence[Policy], source: Source, kind: Mode, negate: bool, open_end: bool
-) -> tuple[list[list[pa.RecordBatch]], list[pa.Schema]]:
-    """The verdicts of propositional policies."""
-    made = [
-        Verdicts(each.formula, each.signature, kind, per_second=source.per_second, negate=negate) for each in policies
-    ]
-    parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
-    for chunk in source.chunks():
-        for place, each in enumerate(made):
-            parts[place] += each.feed(chunk, source.time_type)
-    for place, each in enumerate(made):
-        parts[place] += each.close(source.time_type, open_end)
-    return parts, [each.schema(source.time_type) for each in made]
 
 
 def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

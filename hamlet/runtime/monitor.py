@@ -115,13 +115,28 @@ class Monitor(ABC):
     def held(self) -> Held:
         """What is kept now."""
         with self._lock:
-            rows, size = (0, 0) if self._closed else self._held()
+            rows, size = (0, 0) if self._closed or self._failed is not None else self._held()
             return {"rows": rows, "bytes": size}
 
     @property
     @abstractmethod
     def warnings(self) -> list[str]:
         """What was probably not meant, a sentence each: types, predicates, inputs and columns that never came."""
+
+    def explain(self) -> str:
+        """How it runs: the text of ``hamlet explain``."""
+        texts = self._text if isinstance(self._text, list) else [self._text]
+        return "\n\n".join(each.explain() for each in texts)
+
+    def _repr_html_(self) -> str:
+        """The text that runs and what is kept, for a notebook."""
+        texts = self._text if isinstance(self._text, list) else [self._text]
+        kept = (
+            "closed"
+            if self._closed or self._failed is not None
+            else "{rows:,} rows, {bytes:,} bytes".format(**self.held)
+        )
+        return "".join(each._repr_html_() for each in texts) + f"<p>kept: {kept}</p>"
 
     def __enter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError
+from hamlet.output.html import SHOWN_ROWS, tables_html
 from hamlet.streams.clock import StreamClock
 from hamlet.streams.program import ir
 
@@ -194,6 +195,8 @@ class Results:
     stats : mapping of str to int
         ``events``, ``late_events``, ``deadlines``, ``rows``, ``instances`` (at the end), ``bytes`` (of values and panes
         held at the end, as ``hamlet explain`` counts them), ``allocated`` (the memory that holds them).
+    warnings : list of str
+        What was probably not meant: inputs that never came, rows that were dropped.
 
     Examples
     --------
@@ -211,8 +214,10 @@ class Results:
         clock: StreamClock | None,
         start: int,
         stats: Mapping[str, int],
+        warnings: Sequence[str] = (),
     ) -> None:
         self.stats = stats
+        self.warnings = list(warnings)
         self._form, self._found, self._clock, self._start = form, found, clock, start
 
     def __len__(self) -> int:
@@ -220,6 +225,14 @@ class Results:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
+
+    def __repr__(self) -> str:
+        return f"<Results: {len(self):,} row{'s' * (len(self) != 1)}>"
+
+    def _repr_html_(self) -> str:
+        """The first rows, for a notebook."""
+        first = self._form.dicts(self._found[:SHOWN_ROWS], self._clock, self._start)
+        return tables_html("rows", first, len(self), self._form.schema(self._clock).names)
 
     def rows(self) -> list[dict[str, Any]]:
         """Dicts: ``trigger, time`` and parameters of triggers; ``stream, time, value`` and parameters of outputs."""

@@ -86,7 +86,7 @@ def run(
     found: list[Found] = []
     drive(monitor, feed, found.extend, progress)
     stats = {**monitor.stats, "rows": len(found)}
-    return Results(monitor.form, found, monitor.clock, monitor.start_at or 0, stats)
+    return Results(monitor.form, found, monitor.clock, monitor.start_at or 0, stats, feed.notes() + monitor.warnings)
 
 
 def prepare(monitor: Monitor, feed: Feed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from html import escape
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError
@@ -64,6 +65,19 @@ class Specification:
             With every mistake of the text.
         """
         return cls.parse(_text_of(path), os.fspath(path))
+
+    def explain(self) -> str:
+        """What is computed from what, when, and how much is kept: the text of ``hamlet explain``."""
+        from hamlet.streams.explain import explain  # seldom needed
+
+        return explain(self)
+
+    def _repr_html_(self) -> str:
+        """The text, for a notebook."""
+        return f"<pre>{escape(self.text)}</pre>"
+
+    def __repr__(self) -> str:
+        return f"<Specification {self.source}: {', '.join(each.name for each in self.program.streams)}>"
 
     @property
     def text(self) -> str:

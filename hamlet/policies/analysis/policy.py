@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, Reports
@@ -116,6 +117,17 @@ class Policy:
     def renamed(self, name: str) -> Policy:
         """This policy under another name."""
         return Policy(self.formula, self.signature, name, self.text, self.source, self.warnings)
+
+    def explain(self, *, negate: bool = False) -> str:
+        """How the policy will be evaluated, and what each operator keeps: the text of ``hamlet explain``."""
+        from hamlet.policies.plan.explaining import evaluated, explain  # seldom needed
+
+        formula, columns, violations = evaluated(self.formula, negate)
+        return explain(self.name, self.source, formula, columns, violations=violations)
+
+    def _repr_html_(self) -> str:
+        """The text, for a notebook."""
+        return f"<pre>{escape(self.text)}</pre>"
 
     def __str__(self) -> str:
         return print_formula(self.formula)

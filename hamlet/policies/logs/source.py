@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hamlet.engine.where import chosen_events
 from hamlet.errors import OptionError, option
+from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.ordering import SortKey
@@ -19,6 +20,7 @@ from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.syntax.signature import Signature
+from hamlet.runtime.expected import Expected
 
 Progress = Callable[[int], None]
 
@@ -38,35 +40,45 @@ class Source:
     stats : dict
         What was counted: ``events``, ``time_points``, and as far as there are any ``matched_events``, ``null_events``
         and ``unknown_events``.
+    expected : Expected
+        The predicates that have not come.
     """
 
-    def __init__(self, name: str, rows: int | None, time_type: pa.DataType, per_second: int) -> None:
+    def __init__(
+        self, name: str, rows: int | None, time_type: pa.DataType, per_second: int, expected: Iterable[str]
+    ) -> None:
         self.name = name
         self.rows = rows
         self.time_type = time_type
         self.per_second = per_second
         self.stats: dict[str, int] = {"events": 0, "time_points": 0}
+        self.expected = Expected(expected)
 
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
         """All time-points; `progress` hears of the events read so far."""
         raise NotImplementedError
 
     def notes(self) -> list[str]:
-        """What to know of the input, when it has been read: rows that were dropped."""
-        return []
+        """What to know of the input, when it has been read: rows that were dropped, predicates that never came."""
+        return self._notes() + (self.expected.warnings() if self.stats["time_points"] else [])
+
+    def _notes(self) -> list[str]:
+        raise NotImplementedError
 
 
 class _LogSource(Source):
     """A log in MonPoly's format."""
 
-    def __init__(self, file: LogFile, time_unit: str) -> None:
-        super().__init__(file.name, None, pa.int64(), UNITS_PER_SECOND[time_unit])
+    def __init__(self, file: LogFile, time_unit: str, expected: Iterable[str]) -> None:
+        super().__init__(file.name, None, pa.int64(), UNITS_PER_SECOND[time_unit], expected)
         self._file = file
 
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
         """All time-points."""
         for chunk in self._file.chunks():
             yield chunk
+            if self.expected.missing:
+                self.expected.see(name for (name, _), (points, _) in chunk.relations.items() if len(points))
             self.stats["events"] += sum(len(points) for points, _ in chunk.relations.values())
             self.stats["time_points"] += len(chunk.times)
             if progress is not None:
@@ -74,7 +86,7 @@ class _LogSource(Source):
         if self._file.unknown:
             self.stats["unknown_events"] = self._file.unknown
 
-    def notes(self) -> list[str]:
+    def _notes(self) -> list[str]:
         """Time-points that were dropped, and commands that were passed over."""
         found, commands = self._file.dropped.sentence(), self._file.commands
         said = [] if found is None else [found]
@@ -97,7 +109,8 @@ class TableSource(Source):
         schema = events.schema
         clock = schema.clock
         kind = clock.type if clock.is_timestamp else pa.int64()
-        super().__init__(events.name, events.rows, kind, clock.ticks_per_second)
+        super().__init__(events.name, events.rows, kind, clock.ticks_per_second, [each.name for each in signature])
+        self._types = schema.type_column
         self._events = events
         key = SortKey(clock.column, schema.order_column, events.name)
         self._tables = Tables(
@@ -119,14 +132,20 @@ class TableSource(Source):
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
         """All time-points."""
         tables = self._tables
-        for chunk in tables.chunks(self._events.batches(tables.columns, progress=progress)):
+        for chunk in tables.chunks(map(self._seen, self._events.batches(tables.columns, progress=progress))):
             yield chunk
             self.stats["time_points"] = tables.points
         self.stats |= {"events": tables.events, "time_points": tables.points, "matched_events": tables.matched}
         if tables.nulls:
             self.stats["null_events"] = tables.nulls
 
-    def notes(self) -> list[str]:
+    def _seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Note the types of some events."""
+        if self.expected.missing:
+            self.expected.see(values_of(batch, self._types))
+        return batch
+
+    def _notes(self) -> list[str]:
         """Rows that were dropped."""
         found: list[str] = self._events.notes()
         return found
@@ -209,7 +228,8 @@ def open_source(
             raise OptionError(f"a log of MonPoly has no columns, so {option(name)} says nothing; leave it out")
         types = types_of(signature)
         file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
-        return _LogSource(file, columns.get("time_unit") or "s")
+        read = [each.name for each in signature if (each.name, each.arity) in wanted]
+        return _LogSource(file, columns.get("time_unit") or "s", read)
     events = open_events(source, input_format=input_format, wide_integers=True, **columns)
     return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 

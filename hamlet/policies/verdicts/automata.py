@@ -8,7 +8,7 @@ where equivalent ones are told, its rows begin with the time-points that were ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.engine.memory_limit import Size, bytes_of, size_text
-from hamlet.errors import MemoryLimitError, UnsupportedError
+from hamlet.errors import MemoryLimitError, UnsupportedError, option
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import Skeleton, skeleton
 from hamlet.policies.analysis.rewriting import stripped
@@ -406,8 +406,19 @@ class VerdictServing:
             raise MemoryLimitError(
                 f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; policy "
                 f"'{self._names[most]}' holds the most, {size_text(self.verdicts[most].nbytes)}\n"
-                "hint: verdicts='equivalent' holds less, or raise the limit (max_memory=)"
+                f"hint: {option('verdicts', 'equivalent')} holds less, or raise the limit ({option('max_memory')})"
             )
+
+    @property
+    def schemas(self) -> list[pa.Schema]:
+        """Of each policy's rows."""
+        return [each.schema(self._time_type) for each in self.verdicts]
+
+    def run(self, chunks: Iterable[LogChunk]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of all policies over a whole input, each with the place of its policy, as they are decided."""
+        for chunk in chunks:
+            yield from self.feed([chunk], None)
+        yield from self.close()
 
     def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that the end of the stream decides; none where it is open."""
