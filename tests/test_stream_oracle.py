@@ -96,7 +96,7 @@ def test_windows_over_closed_instances_keep_what_they_hold() -> None:
     output b(p) spawn with a eval when p = a with a close @end when end
     output o @2Hz := b(1).aggregate(over: 2s, using: count)"""
     events = [(0, {"a": 1}), (0.1, {"a": 1}), (0.2, {"end": True}), (1.2, {"a": 1}), (1.6, {}), (4, {})]
-    assert values(text, events) == [(0.5, 2), (1, 2), (1.5, 1), (2, 1), (2.5, 1), (3, 1), (3.5, 0)]
+    assert values(text, events) == [(0.5, 2), (1, 2), (1.5, 1), (2, 1), (2.5, 1), (3, 1), (3.5, 0), (4, 0)]
 
 
 def test_windows_of_instances_begin_after_the_step_of_the_spawn() -> None:

@@ -58,11 +58,12 @@ def test_random_specifications_pushed_saved_and_restored() -> None:
 
 def test_a_deadline_comes_after_the_events_of_its_time_and_before_later_ones() -> None:
     events = {"time": [0, 1, 1, 2, 4], "a": [1, 2, 3, 4, 5]}
-    # at 1: both events of time 1 count; at 3 and 4 deadlines run only once a later event has passed them
+    # at 1: both events of time 1 count; the deadline at the last event's time comes at the end
     assert values("input a: Int64  output n @1Hz := a.aggregate(over: 1s, using: count)", events, "n") == [
         (1, 2),
         (2, 1),
         (3, 0),
+        (4, 1),
     ]
 
 
@@ -96,15 +97,44 @@ def test_moments_and_the_integral() -> None:
     assert found["i"] == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("a.count(over: 2s)", "a.aggregate(over: 2s, using: count)"),
+        ("a.count(2s)", "a.aggregate(over: 2s, using: count)"),
+        ("f.avg(2s, or: 0.0)", "f.aggregate(over: 2s, using: avg).defaults(to: 0.0)"),
+        ("f.median(over: 3s, or: 0.0)", "f.aggregate(over: 3s, using: median).defaults(to: 0.0)"),
+        ("f.pctl25(over: 3s, or: 0.0)", "f.aggregate(over: 3s, using: pctl25).defaults(to: 0.0)"),
+        ("a.min(over: 3s, or: 0)", "a.aggregate(over: 3s, using: min).defaults(to: 0)"),
+        ("a.last(over: 3s, or: 0)", "a.aggregate(over: 3s, using: last).defaults(to: 0)"),
+        ("b.exists(over: 2s)", "b.aggregate(over: 2s, using: exists)"),
+        ("b.forall(2s)", "b.aggregate(over: 2s, using: forall)"),
+        ("a.sum(over_exactly: 2s, or: -1)", "a.aggregate(over_exactly: 2s, using: sum).defaults(to: -1)"),
+    ],
+)
+def test_windows_in_short(short: str, long: str) -> None:
+    events = {"time": [0, 1, 2, 4], "a": [1, 2, 3, 4], "f": [1.0, 2.0, 4.0, 8.0], "b": [True, False, True, True]}
+    head = "import math\ninput a: Int64, f: Float64, b: Bool\noutput o @1Hz := "
+    assert values(head + short, events, "o") == values(head + long, events, "o")
+
+
+def test_discrete_windows_in_short_and_what_only_looks_so() -> None:
+    events = {"time": [0, 1, 2], "a": [1, 2, 3]}
+    head = "import math\ninput a: Int64\noutput o := "
+    assert [value for _, value in values(head + "a.sum(over_discrete: 2)", events, "o")] == [1, 3, 5]
+    assert [value for _, value in values(head + "a.min(2)", events, "o")] == [1, 2, 2]
+    assert [value for _, value in values(head + "a.last(or: 7)", events, "o")] == [7, 1, 2]
+
+
 def test_exact_windows_wait_for_their_first_full_length() -> None:
     text = "input a: Int64  output n @1Hz := a.aggregate(over_exactly: 3s, using: count).defaults(to: 99)"
-    assert values(text, {"time": [0, 6], "a": [1, 1]}, "n") == [(1, 99), (2, 99), (3, 0), (4, 0), (5, 0)]
+    assert values(text, {"time": [0, 6], "a": [1, 1]}, "n") == [(1, 99), (2, 99), (3, 0), (4, 0), (5, 0), (6, 1)]
 
 
 def test_fractions_of_a_second_as_periods() -> None:
     text = "input a: Int64  output n @3Hz := a.aggregate(over: 1s, using: count)"
     times = [row["time"] for row in rows(text, {"time": [0, 2], "a": [1, 1]})]
-    assert times == [0.333333333, 0.666666666, 1, 1.333333333, 1.666666666]
+    assert times == [0.333333333, 0.666666666, 1, 1.333333333, 1.666666666, 2]
 
 
 def test_memory_does_not_grow_with_the_rate() -> None:
@@ -197,6 +227,7 @@ def test_every_form_of_events_gives_the_same(kind: str, tmp_path: Path) -> None:
         ("n", 2, 1),
         ("n", 3, 0),
         ("b", 4, 14),
+        ("n", 4, 1),
     ]
 
 
@@ -207,7 +238,7 @@ def test_timestamps_come_back_as_timestamps() -> None:
 
 
 def test_a_start_before_the_first_event() -> None:
-    assert values(COUNT, {"time": [2, 3], "a": [1, 1]}, "n", start=0) == [(1, 0), (2, 1)]
+    assert values(COUNT, {"time": [2, 3], "a": [1, 1]}, "n", start=0) == [(1, 0), (2, 1), (3, 2)]
     with pytest.raises(DataError, match="before the start"):
         rows(COUNT, {"time": [2], "a": [1]}, start=3)
 

@@ -108,7 +108,7 @@ def evaluate(
     start : int, optional
         From when periods count; the first event's time where it is not given.
     until : int, optional
-        Deadlines up to and including this time are run after the events.
+        Deadlines up to and including this time, and the last event's, are run after the events.
     values : bool
         Whether the outputs' values are rows, too.
 
@@ -126,8 +126,9 @@ def evaluate(
     for time, columns in events:
         run.ticks_before(time)
         run.step(time, columns)
-    if until is not None:
-        run.ticks_before(until + 1)
+    ends = [time for time, _ in events[-1:]] + ([] if until is None else [until])
+    if ends:
+        run.ticks_before(max(ends) + 1)
     return run.groups
 
 

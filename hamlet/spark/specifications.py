@@ -230,7 +230,7 @@ def _evaluate(job: _Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
             monitor.take_at(batch.column("tick").to_numpy(), events)
             yield _packed(monitor.evaluator.take())
     if seen:
-        monitor.pass_before(job.last * job.clock.tick)
+        monitor.pass_before(job.last * job.clock.tick + 1)  # the deadlines at the last event's time, too
         yield _packed(monitor.evaluator.take())
 
 

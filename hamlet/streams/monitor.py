@@ -255,6 +255,9 @@ class Monitor(Protocol):
     def _ended(self) -> list[Found]:
         if self.disorder is not None:
             self._feed_released(1 << 62)
+        if self.seen is not None and self.start_at is not None:  # deadlines at the last event's time come behind it
+            until = self.seen - self.start_at
+            self._guarded(lambda: self.evaluator.advance(until, True))
         return self.evaluator.take()
 
     def take(self, batch: pa.RecordBatch, closed: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hamlet.errors import near_miss
+from hamlet.language.query import Span
 from hamlet.streams.check.accesses import FURTHEST_OFFSET, Accesses
 from hamlet.streams.check.declarations import Declared
 from hamlet.streams.check.unify import (
@@ -33,6 +34,16 @@ AGGREGATES = {
 _KNOWN = "count, sum, avg, min, max, integral, last, var, sd, cov, median, pctl1 ... pctl99, exists and forall"
 
 
+def aggregate_named(name: str) -> tuple[str, int] | None:
+    """The function of an aggregate's name and, of a percentile, its number; None where there is no such aggregate."""
+    if name in AGGREGATES:
+        return AGGREGATES[name], 50 if AGGREGATES[name] == "pctl" else 0
+    digits = name.removeprefix("pctl")
+    if name.startswith("pctl") and digits.isdigit() and len(digits) < 4 and int(digits) <= 100:
+        return "pctl", int(digits)
+    return None
+
+
 class Aggregates(Accesses):
     """Builds the nodes of aggregates."""
 
@@ -41,7 +52,7 @@ class Aggregates(Accesses):
         extent, using = (argument.value for argument in tree.arguments)
         named = self._aggregate_function(using)
         if over == "over_instances":
-            return self._instances(tree, extent, named)
+            return self.instances(tree, extent, named)
         if named is None:
             self._target(tree.operand, "aggregate")
             return Node("wrong", Type(ANY), tree.span)
@@ -50,11 +61,9 @@ class Aggregates(Accesses):
     def _aggregate_function(self, using: s.Expression) -> tuple[str, int] | None:
         """The function and, of a percentile, its number."""
         if isinstance(using, s.Name):
-            if using.name in AGGREGATES:
-                return AGGREGATES[using.name], 50 if AGGREGATES[using.name] == "pctl" else 0
-            digits = using.name.removeprefix("pctl")
-            if using.name.startswith("pctl") and digits.isdigit() and len(digits) < 4 and int(digits) <= 100:
-                return "pctl", int(digits)
+            named = aggregate_named(using.name)
+            if named is not None:
+                return named
             meant = near_miss(using.name, [name for name in AGGREGATES if name.isascii()])
             hint = f"did you mean {meant}?" if meant else f"there are {_KNOWN}"
             self.reports.error(f"there is no aggregate '{using.name}'", using.span, hint)
@@ -93,7 +102,7 @@ class Aggregates(Accesses):
             return Node("wrong", Type(ANY), tree.span)
         return Node("window", kind, tree.span, arguments, stream=stream, window=draft)
 
-    def _instances(self, tree: s.Method, selection: s.Expression, named: tuple[str, int] | None) -> Node:
+    def instances(self, tree: s.Method, selection: s.Expression, named: tuple[str, int] | None) -> Node:
         """``s.aggregate(over_instances: all, using: f)``."""
         if not isinstance(selection, s.Name) or selection.name.lower() not in ("all", "fresh"):
             hint = "write over_instances: all, or over_instances: fresh"
@@ -113,7 +122,7 @@ class Aggregates(Accesses):
         function, percentile = named
         if function in ("integral", "last"):
             hint = "instances have no order in time; use another aggregate"
-            return self.wrong(f"there is no {function} over instances", tree.arguments[1].span, hint)
+            return self.wrong(f"there is no {function} over instances", _using(tree), hint)
         kind = self._aggregate_type(stream, function, False, tree)
         if kind is None:
             return Node("wrong", Type(ANY), tree.span)
@@ -140,9 +149,14 @@ class Aggregates(Accesses):
             wanted, what = tuple_of([result, result]), "pairs of Floats"
         before = describe(target)
         if not unify(target, wanted):
-            name = self.reports.quote(tree.arguments[-1].span)[1:-1].rpartition(":")[2].strip()
+            name = self.reports.quote(_using(tree))[1:-1].rpartition(":")[2].strip()
             hint = "convert the values in an output of its own: cast<Int64, Float64>(x)" if "Float" in what else None
             message = f"{name} aggregates {what}, and {stream.name} is {before}"
             self.reports.error(message, tree.span, hint)
             return None
         return result if plain and not exactly else optional_of(result)
+
+
+def _using(tree: s.Method) -> Span:
+    """Where the function of a window is named: behind ``using``, or by a window in short itself."""
+    return tree.arguments[-1].span if tree.name == "aggregate" else tree.name_span

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hamlet.errors import near_miss
-from hamlet.streams.check.aggregates import AGGREGATES, OVER, Aggregates
+from hamlet.streams.check.aggregates import OVER, Aggregates, aggregate_named
 from hamlet.streams.check.functions import FUNCTIONS, Functions
 from hamlet.streams.check.unresolved import Node
 from hamlet.streams.program.ir import Access
@@ -14,7 +14,6 @@ _METHODS = (
     "defaults(to:)", "aggregate(over:using:)", "aggregate(over_exactly:using:)", "aggregate(over_discrete:using:)",
     "aggregate(over_exactly_discrete:using:)", "aggregate(over_instances:using:)", "format(...)", "matches(regex:)",
 )  # fmt: skip
-_SHORT = ("count", "min", "max", "sum", "avg", "integral", "var", "cov", "sd", "med")
 
 
 class Calls(Functions, Aggregates):
@@ -41,15 +40,37 @@ class Calls(Functions, Aggregates):
                 return self._access(tree, Access.FRESH)
             case "aggregate", (over, "using") if over in OVER:
                 return self.aggregate(tree, over)
-            case name, (None,) if name in _SHORT and isinstance(values[0], s.Number) and values[0].unit:
-                return self.window(tree, "over", values[0], AGGREGATES[name], 50 if name == "med" else 0)
+        short = self._short_window(tree)
+        if short is not None:
+            return short
         if tree.name in FUNCTIONS and tree.name not in ("delta", "cast", "widen"):
             arguments = (s.Argument(None, tree.operand, span=tree.operand.span), *tree.arguments)
             return self.function(tree.name, tree.types, arguments, tree.name_span, tree.span)
         return self._unknown_method(tree)
 
+    def _short_window(self, tree: s.Method) -> Node | None:
+        """``s.count(5s)``, ``s.avg(over_discrete: 10, or: 0.0)``: a window in short, else None."""
+        named = aggregate_named(tree.name)
+        if named is None or not tree.arguments or len(tree.arguments) > 2:
+            return None
+        (label, extent), *rest = ((each.label, each.value) for each in tree.arguments)
+        if [label for label, _ in rest] not in ([], ["or"]):
+            return None
+        if label is None:  # min and max of two numbers are functions
+            if tree.name in FUNCTIONS and not (isinstance(extent, s.Number) and extent.unit):
+                return None
+        elif label not in OVER:
+            return None
+        if label == "over_instances":
+            made = self.instances(tree, extent, named)
+        else:
+            made = self.window(tree, label or "over", extent, *named)
+        return self.default(made, self.build(rest[0][1]), tree.span) if rest else made
+
     def _unknown_method(self, tree: s.Method) -> Node:
         known = [each for each in _METHODS if each.startswith(tree.name + "(")]
+        if not known and aggregate_named(tree.name) is not None:
+            known = [f"{tree.name}(over: 5s)", f"{tree.name}(over_discrete: 10)"]
         if known:
             return self.wrong(
                 f"'{tree.name}' is called differently", tree.name_span.to(tree.span), f"write {' or '.join(known)}"
