@@ -30,7 +30,7 @@ from hamlet.runtime.saves import FIELDS, Saves, work_of
 from hamlet.runtime.stop import Stop
 from hamlet.runtime.tenant import Tenant
 
-_SCHEMES = ("tcp://", "unix:")
+_SCHEMES = ("tcp://", "unix:", "kafka://")
 LIVE_OPTIONS = (
     click.option(
         "--follow",
@@ -124,8 +124,12 @@ def _source(name: str, live: Live) -> Source:
         return PipeSource(getattr(sys.stdin, "buffer", None), "standard input")
     if name.startswith(("tcp://", "unix:")):
         return ListenSource(name)
+    if name.startswith("kafka://"):
+        from hamlet.input.live.kafka import KafkaSource  # needed for such inputs only
+
+        return KafkaSource(name)
     if "://" in name:
-        raise OptionError(f"{name}: streams come from -, files, folders, tcp:// and unix:")
+        raise OptionError(f"{name}: streams come from -, files, folders, tcp://, unix: and kafka://")
     path = Path(name)
     if path.is_dir():
         return FolderSource(path, live.follow)
@@ -189,9 +193,17 @@ def drive(
         tenants = list(made(iter(())))
         names = list(destinations.outputs or ["-"])
         saves = _saves(live, tenants, inputs_of(source), names)
+        topics = [each for each in names if each.startswith("kafka://")]
+        producer = None
+        if topics:
+            from hamlet.output.kafka import RowProducer  # needed for such outputs only
+
+            folder = None if saves is None else saves.folder.path
+            producer = RowProducer(topics, folder, _seconds(live.every, "--every"))
         if saves is not None:
+            saves.transactions = producer
             stack.callback(saves.folder.close)
-            if saves.load():
+            if saves.load(None if producer is None else producer.committed()):
                 if saves.ended:
                     _say(f"the run of the checkpoint {live.checkpoint} has come to its end; nothing is left to be read")
                     return 0
@@ -199,7 +211,12 @@ def drive(
         sources = sources_of(source, live)
         for each in sources:
             stack.callback(each.close)
-        outputs = [_output(each, destinations, tenants, stop, saves, number) for number, each in enumerate(names)]
+        outputs = [
+            _output(each, destinations, tenants, stop, saves, number)
+            if producer is None or not each.startswith("kafka://")
+            else TextOutput(producer.sink(each), _text_format(destinations, each), tenants, begun=True)
+            for number, each in enumerate(names)
+        ]
         driver = Driver(
             tenants,
             sources,
@@ -298,6 +315,14 @@ def _output(
     if saves is not None and resumed:
         files.resume(saves.part(number))
     return FolderOutput(files, form, tenants)
+
+
+def _text_format(destinations: Destinations, name: str) -> str:
+    """The format of rows that are messages."""
+    chosen = destinations.output_format or "json"
+    if chosen == "parquet":
+        raise OptionError(f"Parquet cannot be written to {name}; choose json or csv, or a directory")
+    return chosen
 
 
 def _spoken(name: str) -> str:

@@ -68,7 +68,7 @@ from hamlet.planner.workload import Workload
         metavar="DIR|-|URL",
         multiple=True,
         help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
-        "tcp://HOST:PORT or unix:PATH; may be repeated. Without, tables of the first 20 rows are "
+        "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
         "printed, and of pipes and sockets all rows as they come.",
     ),
     WHERE,

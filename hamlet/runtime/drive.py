@@ -126,7 +126,8 @@ class Driver:
             if not source.repeatable or feed is None or stream is None:
                 found.append(source.place(Stream(source.name), 0, 1, None) if source.repeatable else None)
             else:
-                found.append(source.place(stream, feed.offset, feed.line, feed.header))
+                place = source.place(stream, feed.offset, feed.line, feed.header)
+                found.append(source.hold(place, feed.rest))
         return found
 
     # ------------------------------------------------------------------------------------------------ inside
@@ -163,6 +164,7 @@ class Driver:
                 offset=stream.offset,
                 line=stream.line,
                 header=stream.header,
+                headless=stream.headless,
                 logs=before.logs if before is not None and source.carries else None,
             )
             self._feeds[stream] = self._last[number] = found

@@ -59,6 +59,8 @@ class Feed:
         Where in the source the bytes begin.
     header : bytes, optional
         The CSV header, where the bytes begin behind it.
+    headless : bool
+        Whether no header can come.
     logs : sequence of LogParser, optional
         Those of the stream before, whose last time-point goes on in this one.
     """
@@ -74,12 +76,14 @@ class Feed:
         offset: int = 0,
         line: int = 1,
         header: bytes | None = None,
+        headless: bool = False,
         logs: Sequence[LogParser] | None = None,
     ) -> None:
         self.name = name
         self.form = form
         self.header = header
         self.logs = logs
+        self._headless = headless
         self._tenants = tenants
         self._bad = bad
         self._take = take
@@ -94,6 +98,11 @@ class Feed:
         if self._arrow is not None:
             return self._arrow.offset
         return self._lines.offset - (max((each.open_bytes for each in self.logs), default=0) if self.logs else 0)
+
+    @property
+    def rest(self) -> bytes:
+        """What was taken of a log and belongs to the time-point that is open."""
+        return self.logs[0].open_text if self.logs else b""
 
     @property
     def line(self) -> int:
@@ -161,6 +170,8 @@ class Feed:
             return
         self._lines.quoted = form == "csv"
         self._parsers = [each.parser(form, self.name) for each in self._tenants]
+        if self._headless and any(each.header for each in self._parsers):
+            raise DataError(f"{self.name}: CSV comes without a header here; give --columns time,type,...")
         if self.header is not None:
             for parser in self._parsers:
                 if parser.header:

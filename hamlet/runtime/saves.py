@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -32,6 +32,14 @@ FIELDS = (
 )
 
 
+class Transactions(Protocol):
+    """Rows that others see with a save and not before."""
+
+    def commit(self, generation: int, sources: Sequence[Any]) -> None:
+        """Let rows be seen; the sources' places are part of it."""
+        ...
+
+
 def work_of(texts: Sequence[str]) -> Work:
     """What a checkpoint of some texts is of."""
     return Work("streams", "\n\n".join(texts))
@@ -50,6 +58,7 @@ class Saves:
     def __init__(self, folder: Folder, sources: Sequence[str], names: Sequence[str]) -> None:
         self.folder = folder
         self._sources, self._names = list(sources), list(names)
+        self.transactions: Transactions | None = None
         self.fields: dict[str, Json] | None = None
         self.states: list[bytes] = []
         self.columns: list[bytes] = []
@@ -136,6 +145,8 @@ class Saves:
             "parts": [each.files.number if isinstance(each, FolderOutput) else 0 for each in outputs],
         }
         self.folder.write(fields, blobs)
+        if self.transactions is not None:
+            self.transactions.commit(self.folder.generation, driver.sources)
         for each in outputs:
             if isinstance(each, FolderOutput):
                 each.files.show()

@@ -54,6 +54,11 @@ class LogParser(Protocol):
         ...
 
     @property
+    def open_text(self) -> bytes:
+        """The time-point that is open."""
+        ...
+
+    @property
     def begun(self) -> int | None:
         """The time of the time-point that is open."""
         ...

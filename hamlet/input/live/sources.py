@@ -41,12 +41,15 @@ class Stream:
         Where it begins in the file.
     header : bytes or None
         The CSV header before that.
+    headless : bool
+        Whether no header can come.
     """
 
     name: str
     offset: int = 0
     line: int = 1
     header: bytes | None = None
+    headless: bool = False
     about: Place = field(default_factory=dict)
 
 
@@ -96,6 +99,11 @@ class Source:
     def place(self, stream: Stream, offset: int, line: int, header: bytes | None) -> Place:
         """Where to go on, when so much of a stream has been taken."""
         raise NotImplementedError
+
+    def hold(self, place: Place, rest: bytes) -> Place:
+        """A place, with what has been read and belongs to a time-point of a log that is open."""
+        del rest
+        return place
 
     def resume(self, place: Place) -> None:
         """Go on at a place."""

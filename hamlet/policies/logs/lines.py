@@ -67,6 +67,11 @@ class LogLines(LogFile):
         return len(self._open)
 
     @property
+    def open_text(self) -> bytes:
+        """What came of the time-point that is open."""
+        return self._open
+
+    @property
     def open_lines(self) -> int:
         """The line breaks in it."""
         return self._open.count(b"\n")
