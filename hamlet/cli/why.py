@@ -123,6 +123,17 @@ def _evidence(
                 own.pop(name)
             check(policy.text, source, evidence, signature=policy.signature.text, **own)
         return evidence
+    if extension == ".lola":
+        from hamlet.streams import Specification
+        from hamlet.why.values.why import why as why_of_specification
+
+        reading = ("time_column", "time_unit", "order_column", "input_format", "delimiter", "bad_rows", "start")
+        chosen = {name: own[name] for name in reading if name in own and (name != "time_column" or own[name] != "time")}
+        specification = Specification.from_file(work)
+        evidence = why_of_specification(specification, source, row, limit=limit, **chosen)
+        if checked:
+            check(specification.text, source, evidence, **chosen)
+        return evidence
     if extension is None and not work.endswith(".sql"):
         from hamlet.planner.workload import Workload
         from hamlet.why.trends.why import why as why_of_query

@@ -48,7 +48,7 @@ class StreamMistakeError(Exception):
     """A computation that has no result: names the stream and the time."""
 
 
-class _NoValueError(Exception):
+class NoValueError(Exception):
     """A value of this step was read where there is none."""
 
 
@@ -122,7 +122,7 @@ def evaluate(
     StreamMistakeError
         At the first overflow, integer division by zero or NaN.
     """
-    run = _Run(program, events[0][0] if start is None and events else start or 0, values)
+    run = Run(program, events[0][0] if start is None and events else start or 0, values)
     for time, columns in events:
         run.ticks_before(time)
         run.step(time, columns)
@@ -132,7 +132,9 @@ def evaluate(
     return run.groups
 
 
-class _Run:
+class Run:
+    """A specification over events that are given one by one, with all that it keeps."""
+
     def __init__(self, program: Program, start: int, values: bool) -> None:
         self.program = program
         self.start = start
@@ -199,6 +201,13 @@ class _Run:
                 self._rows(stream)
         for stream, arguments in gone:
             self.closed[stream.id][arguments] = self.living[stream.id].pop(arguments)
+            self.ended(stream, arguments)
+
+    def spawned(self, stream: Stream, arguments: Arguments, instance: Instance) -> None:
+        """Hear of a new instance; for those who keep a history."""
+
+    def ended(self, stream: Stream, arguments: Arguments) -> None:
+        """Hear of an instance that ends with this step."""
 
     def _rows(self, stream: Stream) -> None:
         rows = []
@@ -212,7 +221,7 @@ class _Run:
         if rows:
             self.groups.append(Group(self.number, rows))
 
-    def _active(self, pacing: Pacing, begin: int) -> bool:
+    def active(self, pacing: Pacing, begin: int) -> bool:
         """Whether a clause is evaluated in this step; `begin` is the spawn of the instance."""
         if isinstance(pacing, EventPacing):
             return not self.tick and _holds(pacing, self.fresh)
@@ -238,19 +247,20 @@ class _Run:
     def _spawn(self, stream: Stream) -> None:
         clause = stream.spawn
         assert clause is not None
-        if not self._active(clause.pacing, self.start) or not self._true(clause.condition, stream, None):
+        if not self.active(clause.pacing, self.start) or not self._true(clause.condition, stream, None):
             return
-        reader = _Reader(self, stream, None, ())
+        reader = StreamReader(self, stream, None, ())
         arguments = tuple(reader.value(each) for each in clause.arguments)
         if arguments not in self.living[stream.id]:
             self.living[stream.id][arguments] = Instance(self.time, self.number)
+            self.spawned(stream, arguments, self.living[stream.id][arguments])
             self.closed[stream.id].pop(arguments, None)
 
     def _extend(self, stream: Stream, arguments: Arguments) -> None:
         instance = self.living[stream.id][arguments]
         for clause in stream.evals:
-            if self._active(clause.pacing, instance.time) and self._true(clause.condition, stream, arguments):
-                value = _Reader(self, stream, instance, arguments).value(clause.expression)
+            if self.active(clause.pacing, instance.time) and self._true(clause.condition, stream, arguments):
+                value = StreamReader(self, stream, instance, arguments).value(clause.expression)
                 instance.values.append((self.number, self.time, value))
                 return
 
@@ -263,7 +273,7 @@ class _Run:
             return [
                 arguments
                 for arguments, instance in self.living[stream.id].items()
-                if self._active(clause.pacing, instance.time)
+                if self.active(clause.pacing, instance.time)
                 and self._true(clause.condition, stream, arguments, newest=True)
             ]
         except ArithmeticMistakeError as error:
@@ -280,19 +290,19 @@ class _Run:
             return True
         instance = None if arguments is None else self.living[stream.id][arguments]
         try:
-            return bool(_Reader(self, stream, instance, arguments or (), newest).value(condition))
-        except _NoValueError:
+            return bool(StreamReader(self, stream, instance, arguments or (), newest).value(condition))
+        except NoValueError:
             return False
 
 
 @dataclass
-class _Reader:
+class StreamReader:
     """Computes expressions for one instance of a stream.
 
     `instance` is None in a spawn clause; `newest` says that streams are read as they stand, extended now or not.
     """
 
-    run: _Run
+    run: Run
     stream: Stream
     instance: Instance | None
     arguments: Arguments
@@ -344,7 +354,7 @@ class _Reader:
             if not now and self.newest and instance is not None:
                 now = tuple(value for _, _, value in instance.values[-1:])
             if not now:
-                raise _NoValueError
+                raise NoValueError
             return now[0]
         if instance is None:
             return None

@@ -13,8 +13,9 @@ from hamlet.why.evidence import Evidence
 if TYPE_CHECKING:
     from hamlet.planner.workload import Workload
     from hamlet.policies import Policy
+    from hamlet.streams import Specification
 
-__all__ = ["Evidence", "of_policy", "of_query"]
+__all__ = ["Evidence", "of_policy", "of_query", "of_specification"]
 
 
 def of_policy(policy: Policy, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
@@ -29,3 +30,10 @@ def of_query(workload: Workload, events: Any, row: Mapping[str, Any], **options:
     from hamlet.why.trends.why import why
 
     return why(workload, events, row, **options)
+
+
+def of_specification(spec: Specification, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
+    """The values behind a row of a specification, or of its absence (`hamlet.why.values.why.why`)."""
+    from hamlet.why.values.why import why
+
+    return why(spec, events, row, **options)
