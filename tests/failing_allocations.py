@@ -35,7 +35,7 @@ class Case:
 def events_of(count: int, kinds: str, keys: int, seed: int = 1) -> Events:
     chance = random.Random(seed)
     time = 0
-    found = []
+    found: Events = []
     for _ in range(count):
         time += chance.choice([0, 0, 1, 1, 2, 5])
         found.append(
@@ -59,7 +59,7 @@ def parts(events: Events, sizes: tuple[int, ...] = (1, 40, 3)) -> list[Events]:
     return found
 
 
-QUERIES = {
+QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "sums": ("RETURN COUNT(*), SUM(B.v), AVG(B.v), MIN(A.v) PATTERN SEQ(A, B+) WHERE [k] WITHIN 20 s SLIDE 5 s", {}),
     "large": ("RETURN COUNT(*), SUM(A.v) PATTERN A+ WITHIN 200 s SLIDE 50 s", {}),
     "shared": (
@@ -111,7 +111,7 @@ def cases() -> dict[str, Case]:
     pushed = parts(events_of(400, "ABC", 5))
     for name, (text, options) in QUERIES.items():
         workload = hamlet.Workload.parse(text)
-        made = partial(hamlet.Engine, workload, **options)
+        made: partial[Any] = partial(hamlet.Engine, workload, **options)
         found["query " + name] = Case(made, partial(hamlet.Engine.restore, workload), pushed)
     renamed = {"A": "p", "B": "q", "C": "r"}
     facts = [[{**each, "type": renamed[each["type"]]} for each in part] for part in parts(events_of(300, "ABC", 6))]

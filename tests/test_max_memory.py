@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +213,13 @@ def test_sizes() -> None:
     hamlet.run(hamlet.Workload.parse(STATES), stream(100), max_memory=10**30)
     assert size_text(1023) == "1023 bytes"
     assert size_text(1 << 50) == "1024 TiB"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    "name", ["query late", "policy late", "verdicts nested", "specification texts", "specification late"]
+)
+def test_no_notation_grows_far_beyond_its_limit(name: str) -> None:
+    command = [sys.executable, "-m", "tests.memory_growth", name, "8000000"]
+    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -89,12 +89,13 @@ class Monitor(Protocol):
             )
         self.options = chosen = made_of(Options, options, ("source",))
         self.spec = spec
+        self._limit = bytes_of(chosen.max_memory)
         self.form = RowForm(spec.program, chosen.values)
         self.evaluator = compile_program(
             spec.program,
             values=chosen.values,
             max_deadlines=chosen.max_deadlines,
-            max_memory=bytes_of(chosen.max_memory) or 0,
+            max_memory=self._limit or 0,
             features=chosen.ways,
         )
         self.time_column = chosen.time_column
@@ -175,7 +176,7 @@ class Monitor(Protocol):
     def _held(self) -> tuple[int, int]:
         store = self.evaluator.store
         rows, size = (0, 0) if self.disorder is None else self.disorder.held()
-        return rows + sum(each.kept(None) for each in store.streams), size + store.bytes
+        return rows + sum(each.kept(None) for each in store.streams), size + store.bytes + store.words.bytes
 
     @property
     def warnings(self) -> list[str]:
@@ -392,6 +393,7 @@ class Monitor(Protocol):
             start, tick, times = self.start_at, 1, _scaled(times, tick)
         self._guarded(lambda: self.evaluator.feed(times, start, tick, columns))
         self.seen = int(ticks[-1]) * clock.tick
+        self._check_memory()
 
     def _refuse_before_start(self, ticks: int, clock: StreamClock) -> None:
         """Raise DataError where an event is of a time before the start, which is given or has passed."""
@@ -409,16 +411,25 @@ class Monitor(Protocol):
         return [each.name for each, cells in zip(self.spec.inputs, columns, strict=True) if cells is not None]
 
     def _check_memory(self) -> None:
-        """Raise MemoryLimitError where events that are held back make it too much."""
-        limit = bytes_of(self.options.max_memory)
-        if limit is None or self.disorder is None or self.evaluator.store.bytes + self.disorder.nbytes <= limit:
+        """Raise MemoryLimitError where texts, or events that are held back, make it too much."""
+        limit, store = self._limit, self.evaluator.store
+        if limit is None:
             return
-        held = f"events held back for earlier ones take {size_text(self.disorder.nbytes)}"
-        raise self._too_much(held, f"shorten {option('lateness')}")
+        waiting = 0 if self.disorder is None else self.disorder.nbytes
+        if store.bytes + store.words.bytes + waiting <= limit:
+            return
+        store.tidy(at_once=True)
+        texts = store.words.bytes
+        if store.bytes + texts + waiting <= limit:
+            return
+        if waiting >= texts:
+            held = f"events held back for earlier ones take {size_text(waiting)}"
+            raise self._too_much(held, f"shorten {option('lateness')}")
+        raise self._too_much(f"texts take {size_text(texts)}", "compare texts instead of keeping them")
 
     def _too_much(self, most: str, remedy: str) -> MemoryLimitError:
         """The error of a run that needs more memory than it may take."""
-        limit = bytes_of(self.options.max_memory) or 0
+        limit = self._limit or 0
         self._failed = f"the run stops, since it needs more memory than its limit, {size_text(limit)}; {most}"
         return MemoryLimitError(f"{self._failed}\nhint: {remedy}, or raise the limit ({option('max_memory')})")
 

@@ -406,12 +406,12 @@ cdef class Store:
         self.step = 0
         self.now = 0
 
-    def tidy(self):
-        """Forget texts that nothing holds any more; no column of codes may be in use."""
+    def tidy(self, bint at_once=False):
+        """Forget texts that nothing holds any more, where they are many or `at_once`; no column may be in use."""
         cdef Stream stream
         cdef Instance instance
         cdef int64_t place
-        if not self.words.crowded():
+        if not at_once and not self.words.crowded():
             return
         held = set()
         for stream in self.streams:

@@ -3,6 +3,7 @@ import numpy.typing as npt
 
 class Words:
     live: int
+    bytes: int
     def codes(
         self,
         ends: npt.NDArray[np.int64],

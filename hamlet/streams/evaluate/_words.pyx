@@ -20,10 +20,13 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
     const char* letters_of "PyUnicode_AsUTF8AndSize"(PyObject* text, Py_ssize_t* size)
     Py_ssize_t references "Py_REFCNT"(PyObject* thing)
+    bint is_ascii "PyUnicode_IS_ASCII"(PyObject* text)
 
 cdef enum:
     BLOCK = 32
     LEAST = 1 << 16  # words that are kept whoever holds them
+    LEAST_BYTES = 1 << 23  # if they take no more
+    WORD_BYTES = 80  # of the shortest text, its code and its slot
 
 cdef uint64_t FIRST = 0xA0761D6478BD642FULL
 cdef uint64_t SECOND = 0xE7037ED1A0B428DBULL
@@ -43,12 +46,19 @@ cdef inline uint32_t hash_of(const char* letters, Py_ssize_t size, uint64_t seed
     return <uint32_t>(mixed(found, FIRST) >> 32)
 
 
+cdef int64_t bytes_of(PyObject* word) except -1:
+    """What a text takes here; one beyond ASCII is there as UTF-8, too."""
+    cdef Py_ssize_t size
+    letters_of(word, &size)
+    return WORD_BYTES + (size if is_ascii(word) else 3 * size)
+
+
 cdef class Words:
     """Texts with a code each."""
 
     def __cinit__(self):
         self.spare = []
-        self.calm = LEAST
+        self.calm, self.calm_bytes = LEAST, LEAST_BYTES
         self.seed = int.from_bytes(os.urandom(8), "little")
         self.rebuild(1024)
 
@@ -108,6 +118,7 @@ cdef class Words:
         Py_INCREF(word)
         self.things[code] = <PyObject*>word
         self.live += 1
+        self.bytes += bytes_of(<PyObject*>word)
         place = hash & self.mask
         while self.slots[place] != 0:
             place = (place + 1) & self.mask
@@ -190,7 +201,7 @@ cdef class Words:
 
     def crowded(self):
         """Whether a sweep may pay."""
-        return self.live >= self.calm
+        return self.live >= self.calm or self.bytes >= self.calm_bytes
 
     def sweep(self, held):
         """Forget the words that only this table holds.
@@ -203,12 +214,14 @@ cdef class Words:
         cdef int64_t code
         for code in range(self.used):
             if self.things[code] is not NULL and references(self.things[code]) == 1 and code not in held:
+                self.bytes -= bytes_of(self.things[code])
                 Py_DECREF(<object>self.things[code])
                 self.things[code] = NULL
                 self.spare.append(code)
                 self.live -= 1
         self.rebuild(self.mask + 1)
         self.calm = max(<int64_t>LEAST, 2 * self.live)
+        self.calm_bytes = max(<int64_t>LEAST_BYTES, 2 * self.bytes)
 
 
 cdef class CellMap:
