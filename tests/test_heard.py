@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,40 @@ def test_python_reads_text_with_the_same_options(notation: str, folder: Path) ->
         _rows(notation, path, delimiter=";")
     shuffled = [EVENTS[place] for place in (3, 0, 5, 1, 4, 2)]
     assert _rows(notation, shuffled, order_column="a") == _rows(notation, EVENTS)
+
+
+WRONG = {
+    "w.sase": ("RETURN COUNT(*) PATTERN SEQ(A, B WITHIN 10 s", 1),
+    "p.mfotl": ("A(a) AND\n  C(a)", 2),
+    "s.lola": ("input a: Int64\noutput b := c + 1", 2),
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("file", WRONG)
+def test_errors_for_programs(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text, line = WRONG[file]
+    Path(file).write_text(text)
+    assert main(["check", file, *OF[file], "--format", "json"]) == 2
+    (first, *_) = json.loads(capsys.readouterr().out)["errors"]
+    assert (first["file"], first["line"]) == (file, line)
+    assert first["end"]["column"] > first["column"] or first["end"]["line"] > line
+    assert {"message", "hint", "severity"} <= set(first)
+    command = "run" if file == "w.sase" else "monitor"
+    for arguments in (["check", file], [command, file, "--input", "e.csv"]):
+        assert main([*arguments, *OF[file], "--errors", "json"]) == 2
+        (told, *_) = map(json.loads, capsys.readouterr().err.splitlines())
+        assert told == first
+    assert main([command, file, *OF[file], "--input", "nosuch.csv", "--errors", "json", "--limit", "-1"]) == 2
+    told = json.loads(capsys.readouterr().err)
+    assert (told["file"], told["line"], told["severity"]) == (None, None, "error")
+    assert main(["check", file]) == 2
+    assert not capsys.readouterr().err.startswith("{")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("file", OF)
+def test_a_file_without_errors_for_programs(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", file, *OF[file], "--format", "json", "--input", "e.csv"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["file"], found["errors"]) == (file, [])

@@ -18,6 +18,7 @@ from typing import Any
 
 import click
 
+from hamlet.cli import machine
 from hamlet.cli.interrupt import heard_at_once
 from hamlet.engine.garbage import resting
 from hamlet.errors import HamletError, JobError, WorkloadError, speaking_of_flags
@@ -42,6 +43,8 @@ class _Commands(click.Group):
             return None
         with resting():
             command: click.Command = importlib.import_module(f"hamlet.cli.{name}").command
+            if machine.ERRORS not in command.params:
+                command.params.append(machine.ERRORS)
             gc.freeze()  # what modules consist of stays to the end, and need not be looked through again
         return command
 
@@ -101,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever has started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
+    machine.begin()
     logging.getLogger("hamlet").addHandler(_SILENT)  # a command says itself what the log would
     try:
         with speaking_of_flags(), warnings.catch_warnings():
@@ -113,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        click.echo(_usage_text(error), err=True)
+        click.echo(machine.lines([machine.plain(*_said(error))]) if machine.wanted() else _usage_text(error), err=True)
         return error.exit_code
     except HamletError as error:
         click.echo(_shown(error), err=True)
@@ -144,12 +148,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _shown(error: HamletError) -> str:
     """The text of an error; of very many mistakes in a workload the first ones."""
+    if machine.wanted():
+        return machine.lines(machine.mistakes(error))
     if not isinstance(error, WorkloadError):
         return f"error: {error}"
     first = error.diagnostics[:_MOST_MISTAKES]
     more = len(error.diagnostics) - len(first)
     said = [each.format() for each in first] + ([f"... and {more:,} more mistakes"] if more else [])
     return "\n".join(said)
+
+
+def _said(error: click.ClickException) -> tuple[str, str | None]:
+    """Message and hint of what is wrong with the arguments."""
+    message, _, hint = _usage_text(error).removeprefix("error: ").partition("\nhint: ")
+    return message, hint or None
 
 
 def _usage_text(error: click.ClickException) -> str:

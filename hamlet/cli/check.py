@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from hamlet.cli import machine
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
@@ -24,8 +29,10 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.sql import check_file, is_sql
 from hamlet.engine.where import chosen_events
+from hamlet.errors import Diagnostic, HamletError
 from hamlet.findings import Watch, found_by, see_unread
 from hamlet.planner.skipping import leave_out_useless
+from hamlet.planner.workload import Workload
 
 
 @click.command(
@@ -48,6 +55,13 @@ from hamlet.planner.skipping import leave_out_useless
     *COLUMN_OPTIONS,
     TIMEZONE,
     *READING_OPTIONS,
+    click.option(
+        "--format",
+        "shown_as",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        help="What to print: a sentence, or all errors and warnings as one JSON document for programs.",
+    ),
     QUIET,
 )
 def command(
@@ -59,6 +73,7 @@ def command(
     since: str | None,
     until: str | None,
     quiet: bool,
+    shown_as: str,
     **columns: Any,
 ) -> None:
     """Report all errors of a file, with the input's columns if there is an input.
@@ -67,9 +82,64 @@ def command(
     stream specification (.lola). With a workload, the input is read until every type, condition and key of it has
     occurred; notes say what never does.
     """
+    given = {"signature": signature, "negate": negate, "source": source}
+    given |= {"where": where, "since": since, "until": until, **columns}
+    if shown_as == "json":
+        _as_document(workload, given)
+        return
+    said = _checked(workload, quiet, **given)
+    if not quiet and said is not None:
+        click.echo(said)
+
+
+def _as_document(workload: str, given: dict[str, Any]) -> None:
+    """Print all errors and warnings as one JSON document; ends with 2 where there are errors."""
+    errors, notes = [], io.StringIO()
+    try:
+        with contextlib.redirect_stderr(notes):
+            _checked(workload, False, **given)
+    except HamletError as error:
+        errors = machine.mistakes(error)
+    warnings = [] if errors else [machine.diagnostic(each) for each in _warnings(workload, given["signature"])]
+    said = [line.removeprefix("note: ") for line in notes.getvalue().splitlines() if line.startswith("note: ")]
+    document = {"file": workload, "errors": errors, "warnings": warnings, "notes": said}
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2))
+    if errors:
+        click.get_current_context().exit(2)
+
+
+def _warnings(path: str, signature: str | None) -> Sequence[Diagnostic]:
+    """What is allowed in a file but probably not meant."""
+    if is_sql(path):
+        return ()
+    match extension_of(path):
+        case ".mfotl":
+            from hamlet.policies import Policy
+
+            return Policy.from_file(path, signature or "").warnings
+        case ".lola":
+            from hamlet.streams import Specification
+
+            return Specification.from_file(path).warnings
+    return Workload.from_file(path).warnings
+
+
+def _checked(
+    workload: str,
+    quiet: bool,
+    *,
+    signature: str | None,
+    negate: bool,
+    source: Input | None,
+    where: str | None,
+    since: str | None,
+    until: str | None,
+    **columns: Any,
+) -> str | None:
+    """Check a file; gives what is said of one without errors."""
     if is_sql(workload):
         check_file(workload, source, quiet, columns["input_format"])
-        return
+        return None
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
     refuse_unheard([extension or ".sase"])
@@ -77,18 +147,15 @@ def command(
         refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         own |= {"where": where, "since": since, "until": until}
-        said = notation_of(extension).check(workload, settings_of({**own, **columns}))
-    else:
-        checked, events = load(workload, source, quiet, columns, all_errors=True)
-        events = events if events is None else chosen_events(events, since, until, where)
-        if events is not None and not quiet:
-            watch = Watch(checked, events.schema)
-            unread = leave_out_useless(checked, events)
-            watch.see_some(events.batches([name for name in watch.columns if name in events.schema.columns]))
-            see_unread(watch, events, unread)
-            for sentence in [*events.notes(), *found_by(watch)]:
-                click.echo(f"note: {sentence}", err=True)
-        count = len(checked.names)
-        said = f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors"
-    if not quiet:
-        click.echo(said)
+        return notation_of(extension).check(workload, settings_of({**own, **columns}))
+    checked, events = load(workload, source, quiet, columns, all_errors=True)
+    events = events if events is None else chosen_events(events, since, until, where)
+    if events is not None and not quiet:
+        watch = Watch(checked, events.schema)
+        unread = leave_out_useless(checked, events)
+        watch.see_some(events.batches([name for name in watch.columns if name in events.schema.columns]))
+        see_unread(watch, events, unread)
+        for sentence in [*events.notes(), *found_by(watch)]:
+            click.echo(f"note: {sentence}", err=True)
+    count = len(checked.names)
+    return f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors"

@@ -62,6 +62,11 @@ def check_destination(directory: str | os.PathLike[str], overwrite: bool = False
         If the place is a file, a folder with something in it (without `overwrite`), or a folder that holds a file to
         keep, the current folder or the home folder.
     """
+    if "://" in os.fspath(directory):
+        raise OutputError(
+            f"{os.fspath(directory)} is a URL, and results are written to directories here\n"
+            "hint: write to a directory and copy that, or let hamlet submit write to what Spark can"
+        )
     place = Path(directory).resolve()
     if place.exists() and not place.is_dir():
         raise OutputError(f"{directory} is a file; the output must be a directory")

@@ -390,6 +390,9 @@ def open_feed(
     OptionError
         If the format of a file cannot be told.
     """
+    for each in [source] if isinstance(source, str) else source if isinstance(source, list) else ():
+        if isinstance(each, str) and "://" in each:
+            raise DataError(f"{each} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
     if isinstance(source, (Feed, EventSource)):
         return source if isinstance(source, Feed) else _Source(source)
     if isinstance(source, (str, Path)):
