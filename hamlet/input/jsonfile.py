@@ -32,7 +32,7 @@ _LONG_INTEGER = re.compile(rb"\d{19}")
 _BEYOND_64_BITS = 2.0**63
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 _TIME_TEXT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-_ZONED = re.compile(rb'"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d(?::?\d\d)?)"')
+ZONED = re.compile(rb'"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d(?::?\d\d)?)"')
 
 
 class JsonFile:
@@ -181,7 +181,7 @@ class JsonFile:
     def _with_zones(self, table: pa.Table, chunk: bytes, line: int) -> pa.Table:
         """A chunk's table with text in place of timestamps if zones are among them."""
         times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
-        if not times or not _ZONED.search(chunk):
+        if not times or not ZONED.search(chunk):
             return table
         kinds = [(field.name, pa.string() if field.name in times else field.type) for field in table.schema]
         return self._read(chunk, line, pa.schema(kinds))

@@ -68,7 +68,7 @@ class RowProducer:
             return None
         parts = [self._client.TopicPartition(self._topic, 0)]
         (found,) = self._try(lambda: self._marker.committed(parts, timeout=_PATIENCE))
-        return max(1, found.offset)  # of the first generation no rows have been sent
+        return max(1, int(found.offset))  # of the first generation no rows have been sent
 
     def sink(self, url: str) -> Sink:
         """Where rows for a topic go."""
@@ -113,7 +113,7 @@ class RowProducer:
         for source in sources:
             if isinstance(source, KafkaSource) and source.brokers == self.brokers and source.next:
                 offsets, group = source.offsets(), source.consumer.consumer_group_metadata()
-                self._try(lambda o=offsets, g=group: producer.send_offsets_to_transaction(o, g, _PATIENCE))  # type: ignore[misc]
+                self._try(lambda o=offsets, g=group: producer.send_offsets_to_transaction(o, g, _PATIENCE))
         self._try(lambda: producer.commit_transaction(_PATIENCE))
         self._begun = False
 

@@ -55,7 +55,7 @@ class Watch:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        self._registry.register(self)  # type: ignore[arg-type]
+        self._registry.register(self)
         self._texts: dict[tuple[int, int], Any] = {}
         self._last: deque[tuple[float, str, str]] = deque(maxlen=_SHOWN)
         self._lag = 0.0

@@ -72,6 +72,8 @@ class Saves:
         """
         found = self.folder.read(at_most)
         if found is None:
+            if self.folder.saves():
+                raise RestoreError(f"the rows of no save of the checkpoint {self.folder.path} were committed to Kafka")
             return False
         self.fields, blobs = found
         self._check()

@@ -26,6 +26,7 @@ from hamlet.input.files import similar_file
 READ = 1 << 20  # bytes that are read at once
 _PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 _LOOK = 0.05  # seconds between two looks at files that may have grown
+_WHOLE = (".parquet", ".pq", ".gz", ".bz2", ".zst")
 Place = dict[str, Any]
 
 
@@ -422,6 +423,11 @@ class FolderSource(Source):
 
 def form_of(path: Path) -> str | None:
     """The form of a file by its name."""
+    if path.suffix.lower() in _WHOLE:
+        raise OptionError(
+            f"{path} can be read as a whole only, and a stream is read as it comes: as csv, json, monpoly or arrow\n"
+            "hint: leave out --follow, --checkpoint, --http and --clock"
+        )
     known = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".arrow": "arrow", ".arrows": "arrow"}
     return known.get(path.suffix.lower())
 

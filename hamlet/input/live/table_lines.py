@@ -20,6 +20,7 @@ from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS
 from hamlet.input.input_schema import missing_column
 from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
+from hamlet.input.jsonfile import ZONED
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_clock, is_text, widen
 
@@ -149,6 +150,8 @@ class JsonLines:
         for place, name in enumerate(table.schema.names):
             kind = known.get(name)
             column = table.column(name)
+            if kind is None and pa.types.is_timestamp(column.type) and not ZONED.search(block):
+                continue  # whole seconds
             if kind is None and pa.types.is_timestamp(column.type):  # Arrow's guess, which forgets zones
                 texts = texts if texts is not None else _as_text(block, table)
                 column = texts.column(name)
