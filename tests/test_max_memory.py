@@ -215,10 +215,11 @@ def test_sizes() -> None:
     assert size_text(1 << 50) == "1024 TiB"
 
 
+NAMES = ["query late", "policy late", "verdicts nested", "specification texts", "specification late"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize(
-    "name", ["query late", "policy late", "verdicts nested", "specification texts", "specification late"]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_no_notation_grows_far_beyond_its_limit(name: str) -> None:
     command = [sys.executable, "-m", "tests.memory_growth", name, "8000000"]
     done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)

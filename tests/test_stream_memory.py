@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from hamlet.errors import MemoryLimitError, WorkloadError
 from hamlet.streams.explain import explain
 from hamlet.streams.memory import Kept, Memory, memory
 from hamlet.streams.monitor import Monitor
@@ -189,3 +190,11 @@ def test_a_long_chain_is_listed_and_not_drawn() -> None:
     text = "input s0: Int64 " + " ".join(f"output s{number} := s{number - 1}" for number in range(1, 300))
     assert "too many to draw" in page(Specification.parse(text))
     assert explain(Specification.parse(text)).count("\noutput") == 299
+
+
+def test_offsets_that_pass_the_limit_are_refused_before_any_event() -> None:
+    spec = Specification.parse("input x: Int64\noutput y := x.offset(by: -2000000).defaults(to: 0)")
+    with pytest.raises(MemoryLimitError, match=r"of x the last 2,000,001 values are kept, which take 15.3 MiB"):
+        Monitor(spec, max_memory="8 MiB")
+    with pytest.raises(WorkloadError, match=r"1:47: this offset goes too far back: 14.9 GiB would be kept for it"):
+        Specification.parse("input x: Int64 output y := x.offset(by: -2000000000).defaults(to: 0)")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hamlet.errors import RestoreError
 from hamlet.policies.relations.indexed_store import Pending
 from hamlet.policies.relations.relation import (
     NO_INTS,
@@ -71,7 +72,12 @@ class Timeline:
 
     def at(self, points: Ints) -> Ints:
         """Time-stamps of time-points."""
-        return self.times[points - self.base]
+        places = points - self.base
+        if len(places) and (places.min() < 0 or places.max() >= len(self.times)):
+            raise RestoreError(
+                "a time-point has no time-stamp: the monitor comes from a save that somebody has made up"
+            )
+        return self.times[places]
 
     def first_at_least(self, times: Ints) -> Ints:
         """For each time the first time-point that is not earlier; `known` where there is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hamlet.engine.memory_limit import size_text
 from hamlet.language.query import Span
 from hamlet.streams.check.declarations import Declared, Table
 from hamlet.streams.check.unify import (
@@ -20,7 +21,8 @@ from hamlet.streams.syntax import tree as s
 from hamlet.streams.syntax.reports import Reports
 from hamlet.streams.syntax.units import LONGEST, SECONDS
 
-FURTHEST_OFFSET = 2**31 - 1
+MOST_COUNTED = 2**31 - 1  # values of a window
+FURTHEST_OFFSET = 2**27  # values; eight bytes of each are kept
 
 
 class Accesses:
@@ -134,8 +136,9 @@ class Accesses:
         if not by.whole:
             return self.wrong("an offset counts values", by.span, "write -1, or -1.5s for the value of that time")
         if -by.value > FURTHEST_OFFSET:
-            hint = f"at most {FURTHEST_OFFSET} values back, all of which are kept"
-            return self.wrong("this offset goes too far back", by.span, hint)
+            hint = f"at most {FURTHEST_OFFSET:,} values back ({size_text(8 * FURTHEST_OFFSET)})"
+            needs = f"this offset goes too far back: {size_text(8 * int(-by.value))} would be kept for it"
+            return self.wrong(needs, by.span, hint)
         return self.read(*target, Access.OFFSET if by.value else Access.NOW, span, int(-by.value))
 
     def _target(self, operand: s.Expression, what: str) -> tuple[Declared, list[Node]] | None:

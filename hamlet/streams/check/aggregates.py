@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hamlet.errors import near_miss
 from hamlet.language.query import Span
-from hamlet.streams.check.accesses import FURTHEST_OFFSET, Accesses
+from hamlet.streams.check.accesses import MOST_COUNTED, Accesses
 from hamlet.streams.check.declarations import Declared
 from hamlet.streams.check.unify import (
     ANY,
@@ -81,8 +81,8 @@ class Aggregates(Accesses):
         if "discrete" in over:
             if extent.unit or not extent.whole:
                 return self.wrong("a discrete window counts values", extent.span, "write over: 5s for a duration")
-            if extent.value > FURTHEST_OFFSET:
-                return self.wrong("this window is too long", extent.span, f"at most {FURTHEST_OFFSET} values")
+            if extent.value > MOST_COUNTED:
+                return self.wrong("this window is too long", extent.span, f"at most {MOST_COUNTED} values")
             draft.count = int(extent.value)
         else:
             draft.duration = seconds_of(extent.value, extent.unit)

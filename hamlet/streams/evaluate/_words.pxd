@@ -9,7 +9,7 @@ cdef class Words:
     cdef readonly int64_t live  # words that are there
     cdef int64_t mask           # slots - 1, a power of two less one
     cdef list spare             # codes that are free again
-    cdef readonly int64_t bytes # of the words that are there
+    cdef readonly int64_t bytes  # of the words that are there
     cdef int64_t calm           # no sweep while fewer words are there
     cdef int64_t calm_bytes     # and they take fewer bytes
     cdef uint64_t seed

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from hamlet.engine.memory_limit import size_text
+from hamlet.errors import MemoryLimitError, option
 from hamlet.streams.evaluate._evaluator import Evaluator
 from hamlet.streams.evaluate._store import Store, Stream, Tally
 from hamlet.streams.evaluate._tasks import Clause, Closer, Task
@@ -70,10 +72,16 @@ def compile_program(
         Bytes, 0 for no limit.
     features : frozenset of str or None
         Those of `FEATURES` that may be used; None for all. Rows do not depend on them.
+
+    Raises
+    ------
+    MemoryLimitError
+        If what offsets keep passes the limit whatever comes.
     """
-    return _Compiler(program, frozenset(FEATURES) if features is None else features).evaluator(
-        values, max_deadlines, max_memory
-    )
+    compiler = _Compiler(program, frozenset(FEATURES) if features is None else features)
+    if max_memory:
+        compiler.refuse_large(max_memory)
+    return compiler.evaluator(values, max_deadlines, max_memory)
 
 
 class _Compiler:
@@ -122,6 +130,17 @@ class _Compiler:
             in_close = closing and any(each is read for each in ir.walk(reader.close.condition))  # type: ignore[union-attr, arg-type]
             own = read.stream == reader.id and reads_own_key(read, reader) and not spawning and not in_close
             self.depths[read.stream] = max(self.depths.get(read.stream, 1), read.amount + (0 if own else 1))
+
+    def refuse_large(self, limit: int) -> None:
+        """Raise MemoryLimitError where the values that offsets read take more than a limit."""
+        for stream in self.program.streams:
+            needs = 8 * self.depths.get(stream.id, 1)
+            if stream.spawn is None and needs > limit:
+                raise MemoryLimitError(
+                    f"of {stream.name} the last {needs // 8:,} values are kept, which take {size_text(needs)}, and the "
+                    f"limit is {size_text(limit)}\nhint: shorten the offset, or raise the limit "
+                    f"({option('max_memory')})"
+                )
 
     def _stream(self, stream: ir.Stream) -> Stream:
         depth, keep = self.depths.get(stream.id, 1), self.ages.get(stream.id, -1)
