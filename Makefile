@@ -31,7 +31,7 @@ help: ## list the targets
 	@echo "installing what is needed and compiling the extensions: some minutes, the first time only"
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet "setuptools>=77" "cython>=3.2"
-	HAMLET_LATER=1 $(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,bench,dev,docs]"
+	HAMLET_LATER=1 $(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,sql,kafka,http,bench,dev,docs]"
 	touch $@
 
 .venv/.built: setup.py $(KERNELS) .venv/.installed
