@@ -82,7 +82,7 @@ def command(
     stream specification (.lola). With a workload, the input is read until every type, condition and key of it has
     occurred; notes say what never does.
     """
-    given = {"signature": signature, "negate": negate, "source": source}
+    given: dict[str, Any] = {"signature": signature, "negate": negate, "source": source}
     given |= {"where": where, "since": since, "until": until, **columns}
     if shown_as == "json":
         _as_document(workload, given)

@@ -22,6 +22,7 @@ from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.memory import declaration_text
@@ -29,7 +30,7 @@ from hamlet.streams.program import ir
 from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import prepare as prepare_monitor
-from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.sources import open_feed
 from hamlet.streams.tenant import StreamTenant
 from hamlet.streams.trends import TIME, trend_events
 

@@ -41,7 +41,6 @@ def input_option(
     forms = "a Parquet, CSV or JSON lines file, a folder of them, or a pattern such as 'logs/*.csv'" + (
         ", or MonPoly's log (.log)" if monpoly else ""
     )
-    but = " (specifications read them one after the other)" if monpoly else ""
     return click.option(
         "--input",
         "-i",
@@ -50,7 +49,7 @@ def input_option(
         multiple=True,
         callback=_inputs,
         required=required,
-        help=f"Events: {forms}; may be repeated: all are one stream, merged by time{but}.{more}",
+        help=f"Events: {forms}; may be repeated: all are one stream, merged by time.{more}",
     )
 
 

@@ -25,11 +25,12 @@ from hamlet.spark.session import session, translated
 from hamlet.spark.slices import mapped
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import ChosenFeed, PeriodFeed
 from hamlet.streams.program.routing import routed_by
 from hamlet.streams.run import prepare
 from hamlet.streams.saving import decoded, encoded
-from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.sources import open_feed
 
 _BATCH = 65_536
 _FOUND = "at decimal(38,0), stream int, key string, value string"

@@ -21,9 +21,10 @@ from hamlet.input.input_schema import missing_column, schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import joined
 from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.feeds import Feed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
-from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.sources import open_feed
 
 _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 

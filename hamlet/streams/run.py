@@ -10,12 +10,12 @@ from hamlet.engine.options import made_of, takes
 from hamlet.errors import WorkloadError
 from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.streams.clock import Times
+from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.options import CommonOptions, Options
 from hamlet.streams.results import Found, Results
-from hamlet.streams.sources import Feed
 from hamlet.streams.specification import Specification
 
 _READING = ("input_format", "delimiter", "bad_rows", "order_column", "where", "since", "until", "progress")

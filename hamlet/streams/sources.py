@@ -20,8 +20,11 @@ from hamlet.errors import DataError
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource
 from hamlet.input.files import ParquetFile, event_files, format_of, matching, similar_file
+from hamlet.input.hive import values_in
 from hamlet.input.readers import table_of
 from hamlet.streams.clock import Times
+from hamlet.streams.feeds import Feed
+from hamlet.streams.merged import FolderColumns, MergedFeed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
 from hamlet.streams.program.tuples import as_structs
@@ -29,54 +32,6 @@ from hamlet.streams.program.tuples import as_structs
 _BLOCK = 1 << 22
 _CHUNK = 65_536
 TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
-
-
-class Feed:
-    """Events to be read once.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    rows : int or None
-        How many, where that is known.
-    closed : bool
-        Whether a column that is not there is a mistake.
-    names : sequence of str or None
-        The columns, where they are known before reading.
-    """
-
-    name = "the events"
-    rows: int | None = None
-    closed = True
-    names: Sequence[str] | None = None
-    file: Path | None = None  # a file of text, which has no types of its own
-
-    @property
-    def types(self) -> Mapping[str, pa.DataType | None] | None:
-        """The columns with their types, None where text is read as what the inputs are; None before reading."""
-        return None
-
-    def unreadable(self) -> dict[str, str]:
-        """Columns of text whose first values are none of their input's type, and what was found there."""
-        return {}
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The events, at least one a batch."""
-        raise NotImplementedError
-
-    def survey(self, times: Times) -> None:
-        """Tell what the times are, where the first batch may not show it."""
-
-    def notes(self) -> list[str]:
-        """What to know of the events, when they have been read: rows that were dropped."""
-        found = self.dropped.sentence()
-        return [] if found is None else [found]
-
-    @property
-    def dropped(self) -> Dropped:
-        """Rows that were left out."""
-        return Dropped()
 
 
 class _Memory(Feed):
@@ -328,35 +283,6 @@ def _lines(raw: Any) -> Iterator[bytes]:
         yield rest
 
 
-class _Folder(Feed):
-    def __init__(self, feeds: Sequence[Feed], name: str) -> None:
-        self.name, self._feeds = name, feeds
-        self.names, self.closed = feeds[0].names, all(each.closed for each in feeds)
-        self.file = feeds[0].file
-
-    @property
-    def types(self) -> Mapping[str, pa.DataType | None] | None:
-        return self._feeds[0].types
-
-    def unreadable(self) -> dict[str, str]:
-        return self._feeds[0].unreadable()
-
-    def survey(self, times: Times) -> None:
-        for each in self._feeds:
-            each.survey(times)
-
-    @property
-    def dropped(self) -> Dropped:
-        whole = Dropped()
-        for each in self._feeds:
-            whole = whole.plus(each.dropped, None if isinstance(each, _Folder) else each.name)
-        return whole
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        for each in self._feeds:
-            yield from each.batches()
-
-
 def _types(schema: pa.Schema) -> dict[str, pa.DataType | None]:
     return dict(zip(schema.names, schema.types, strict=True))
 
@@ -374,7 +300,8 @@ def open_feed(
     Parameters
     ----------
     source : path, pyarrow data, dict of columns, iterable of dicts, EventSource, or anything that exports Arrow data
-        A path is a file, a folder of files or a pattern (``logs/*.csv``), or a list of these: read one after the other.
+        A path is a file, a folder of files or a pattern (``logs/*.csv``), or a list of these: merged by time. Folders
+        named ``day=2024-03-05`` are columns.
     inputs : sequence of ir.Stream
         What is read.
     time_column : str, optional
@@ -399,7 +326,8 @@ def open_feed(
         return _open_path(Path(source), inputs, time_column, input_format, form or CsvForm())
     if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, Path)) for each in source):
         feeds = [_open_path(Path(each), inputs, time_column, input_format, form or CsvForm()) for each in source]
-        return feeds[0] if len(feeds) == 1 else _Folder(feeds, f"{feeds[0].name} and {len(feeds) - 1} more")
+        more = f"{feeds[0].name} and {len(feeds) - 1} more"
+        return feeds[0] if len(feeds) == 1 else MergedFeed(feeds, more, inputs, time_column=time_column)
     if isinstance(source, pa.RecordBatchReader):
         return _Arrow(source)
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
@@ -415,7 +343,12 @@ def _open_path(
 ) -> Feed:
     files = event_files(path) if path.is_dir() else matching(path)
     if files:
-        return _Folder([_open_path(each, inputs, time_column, input_format, form) for each in files], str(path))
+        feeds = []
+        for each in files:
+            feed = _open_path(each, inputs, time_column, input_format, form)
+            values = values_in(each, path) if path.is_dir() else {}
+            feeds.append(FolderColumns(feed, values) if values else feed)
+        return feeds[0] if len(feeds) == 1 else MergedFeed(feeds, str(path), inputs, time_column=time_column)
     if not path.exists():
         raise DataError(f"no such file: {path}{similar_file(path)}")
     kind = format_of(path, input_format)

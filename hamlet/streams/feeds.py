@@ -1,0 +1,59 @@
+"""Events that a specification reads: what all sources of them have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from hamlet.input.csvform import Dropped
+from hamlet.streams.clock import Times
+
+
+class Feed:
+    """Events to be read once.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    rows : int or None
+        How many, where that is known.
+    closed : bool
+        Whether a column that is not there is a mistake.
+    names : sequence of str or None
+        The columns, where they are known before reading.
+    """
+
+    name = "the events"
+    rows: int | None = None
+    closed = True
+    names: Sequence[str] | None = None
+    file: Path | None = None  # a file of text, which has no types of its own
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The columns with their types, None where text is read as what the inputs are; None before reading."""
+        return None
+
+    def unreadable(self) -> dict[str, str]:
+        """Columns of text whose first values are none of their input's type, and what was found there."""
+        return {}
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events, at least one a batch."""
+        raise NotImplementedError
+
+    def survey(self, times: Times) -> None:
+        """Tell what the times are, where the first batch may not show it."""
+
+    def notes(self) -> list[str]:
+        """What to know of the events, when they have been read: rows that were dropped."""
+        found = self.dropped.sentence()
+        return [] if found is None else [found]
+
+    @property
+    def dropped(self) -> Dropped:
+        """Rows that were left out."""
+        return Dropped()

@@ -1,0 +1,241 @@
+"""Several files as one stream: merged by time, with the columns that folders name.
+
+Each file is in the order of time by itself. A file is opened again when its first event is due, so that as many are
+open at once as overlap in time. What is out of order in a file stays so, for the monitor to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.errors import DataError, near_miss
+from hamlet.input.columns import Int64Array
+from hamlet.input.csvform import Dropped
+from hamlet.input.hive import types_of
+from hamlet.input.widening import joined
+from hamlet.streams.clock import Times
+from hamlet.streams.feeds import Feed
+from hamlet.streams.monitor import time_column_of
+from hamlet.streams.program import ir
+
+
+@dataclass
+class _Head:
+    """The events of a file that are next.
+
+    Attributes
+    ----------
+    batch : pyarrow.RecordBatch
+    ticks : int64 array
+        By these events are merged: the largest time of the file up to each.
+    rest : iterator
+        Batches behind it.
+    place : int
+        Of the file.
+    """
+
+    batch: pa.RecordBatch
+    ticks: Int64Array
+    rest: Iterator[pa.RecordBatch]
+    place: int
+
+
+class MergedFeed(Feed):
+    """The events of several files by time; of one time in the order of the files.
+
+    Parameters
+    ----------
+    feeds : sequence of Feed
+    name : str
+    inputs : sequence of ir.Stream
+    time_column : str, optional
+    time_unit : {'s', 'ms', 'us', 'ns'}
+
+    Raises
+    ------
+    DataError
+        If some files have a column of an input and others have not.
+    """
+
+    def __init__(
+        self,
+        feeds: Sequence[Feed],
+        name: str,
+        inputs: Sequence[ir.Stream],
+        *,
+        time_column: str | None = None,
+        time_unit: str = "s",
+    ) -> None:
+        self.name, self._feeds = name, feeds
+        self.names, self.closed = feeds[0].names, all(each.closed for each in feeds)
+        self.file = feeds[0].file
+        counts = [each.rows for each in feeds]
+        self.rows = None if None in counts else sum(count or 0 for count in counts)
+        self._column, self._unit = time_column, time_unit
+        self._refuse_lacking([each.name for each in inputs])
+
+    def _refuse_lacking(self, wanted: Sequence[str]) -> None:
+        """Raise DataError where some files lack a column that others have."""
+        known = [each for each in self._feeds if each.names is not None]
+        problems = []
+        for name in wanted:
+            having = [each for each in known if name in (each.names or ())]
+            for each in known if having else ():
+                if each not in having:
+                    near = near_miss(name, each.names or ())
+                    hint = f"; did you mean {near!r}?" if near else ""
+                    problems.append(f"{each.name}: there is no column {name!r}, which {having[0].name} has{hint}")
+        if problems:
+            raise DataError("\n".join(problems))
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The types of the columns, where they are known before the events are read."""
+        return self._feeds[0].types
+
+    def unreadable(self) -> dict[str, str]:
+        """The columns that no input can be read from, with their types."""
+        return self._feeds[0].unreadable()
+
+    def survey(self, times: Times) -> None:
+        """Look at all times before the first event is given."""
+        for each in self._feeds:
+            each.survey(times)
+
+    @property
+    def dropped(self) -> Dropped:
+        """Rows that were left out."""
+        whole = Dropped()
+        for each in self._feeds:
+            whole = whole.plus(each.dropped, None if isinstance(each, MergedFeed) else each.name)
+        return whole
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events of all files."""
+        if len(self._feeds) == 1:
+            yield from self._feeds[0].batches()
+            return
+        found = next((batch for each in self._feeds for batch in each.batches()), None)
+        if found is None:
+            return
+        times = Times(time_column_of(found.schema.names, self._column, self.name), self._unit, self.name)
+        self.survey(times)
+        clock, firsts = times.clock, self._firsts(times)
+        if times.clock != clock:  # fractions of seconds, after whole ones
+            firsts = self._firsts(times)
+        yield from self._merged(times, firsts)
+
+    def _firsts(self, times: Times) -> list[tuple[int, int]]:
+        """The time of the first event of each file that has any, and its place; by time."""
+        found = []
+        for place, feed in enumerate(self._feeds):
+            first = next(feed.batches(), None)
+            if first is not None:
+                found.append((int(self._ticks(times, first.slice(0, 1))[0]), place))
+        return sorted(found)
+
+    def _ticks(self, times: Times, batch: pa.RecordBatch) -> Int64Array:
+        if times.column not in batch.schema.names:
+            raise DataError(f"{self.name}: some events have no column {times.column!r}, the time")
+        return times.ticks(batch.column(times.column))
+
+    def _merged(self, times: Times, waiting: list[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
+        heads: list[_Head] = []
+        while heads or waiting:
+            if not heads:
+                heads += self._next(times, self._feeds[waiting[0][1]].batches(), waiting.pop(0)[1])
+                continue
+            bound = min(int(each.ticks[-1]) for each in heads)
+            if waiting and waiting[0][0] <= bound:
+                place = waiting.pop(0)[1]
+                heads += self._next(times, self._feeds[place].batches(), place)
+                continue
+            heads.sort(key=lambda each: each.place)
+            yield from self._due(heads, bound)
+            left: list[_Head] = []
+            for each in heads:
+                left += [each] if len(each.ticks) else self._next(times, each.rest, each.place)
+            heads = left
+
+    def _next(self, times: Times, rest: Iterator[pa.RecordBatch], place: int) -> list[_Head]:
+        """The next events of a file; none where it has no more."""
+        batch = next(rest, None)
+        if batch is None:
+            return []
+        clock = times.clock
+        ticks = np.maximum.accumulate(self._ticks(times, batch))
+        if clock is not None and clock != times.clock:
+            raise DataError(
+                f"{self.name}: times are whole seconds in some files and fractions in others\n"
+                "hint: write all times with a point, or none"
+            )
+        return [_Head(batch, ticks, rest, place)]
+
+    @staticmethod
+    def _due(heads: list[_Head], bound: int) -> Iterator[pa.RecordBatch]:
+        """The events up to a time, which are taken from the heads."""
+        parts, keys = [], []
+        for each in heads:
+            cut = int(np.searchsorted(each.ticks, bound, "right"))
+            if cut:
+                parts.append(pa.Table.from_batches([each.batch.slice(0, cut)]))
+                keys.append(each.ticks[:cut])
+                each.batch, each.ticks = each.batch.slice(cut), each.ticks[cut:]
+        table = joined(parts)
+        if len(parts) > 1:
+            table = table.take(pa.array(np.argsort(np.concatenate(keys), kind="stable")))
+        yield from table.combine_chunks().to_batches()
+
+
+class FolderColumns(Feed):
+    """The events of a file, with columns that the names of its folders say (``day=5/part-0.csv``).
+
+    Parameters
+    ----------
+    feed : Feed
+    values : mapping of str to (str or None)
+    """
+
+    def __init__(self, feed: Feed, values: Mapping[str, str | None]) -> None:
+        own = set(feed.names or ())
+        kinds = types_of([values])
+        self._feed = feed
+        self._values = {
+            name: pa.scalar(
+                None if text is None else int(text) if pa.types.is_int64(kinds[name]) else text, kinds[name]
+            )
+            for name, text in values.items()
+            if name not in own
+        }
+        self.name, self.rows, self.closed, self.file = feed.name, feed.rows, feed.closed, feed.file
+        self.names = None if feed.names is None else [*feed.names, *self._values]
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The types of the columns, where they are known before the events are read."""
+        found = self._feed.types
+        return None if found is None else {**found, **{name: value.type for name, value in self._values.items()}}
+
+    def unreadable(self) -> dict[str, str]:
+        """The columns that no input can be read from, with their types."""
+        return self._feed.unreadable()
+
+    def survey(self, times: Times) -> None:
+        """Look at all times before the first event is given."""
+        self._feed.survey(times)
+
+    @property
+    def dropped(self) -> Dropped:
+        """Rows that were left out."""
+        return self._feed.dropped
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events with all columns."""
+        for batch in self._feed.batches():
+            more = {name: value for name, value in self._values.items() if name not in batch.schema.names}
+            arrays = [*batch.columns, *(pa.repeat(value, batch.num_rows) for value in more.values())]
+            yield pa.RecordBatch.from_arrays(arrays, [*batch.schema.names, *more])

@@ -1,0 +1,85 @@
+"""Several files of a specification's events are one stream, merged by time."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hamlet.errors import DataError
+from hamlet.streams import Specification, run
+
+SPEC = Specification.parse("input a: Int64  output n := n.offset(by: -1).defaults(to: 0) + a  output b := a")
+Event = dict[str, Any]
+
+
+def written(path: Path, events: list[Event]) -> Path:
+    names = list(events[0])
+    if path.suffix == ".csv":
+        path.write_text("\n".join([",".join(names), *(",".join(str(each[name]) for name in names) for each in events)]))
+    elif path.suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, events)))
+    else:
+        pq.write_table(pa.Table.from_pylist(events), path)
+    return path
+
+
+def computed(source: Any, **options: Any) -> list[Event]:
+    return run(SPEC, source, values=True, **options).rows()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_files_are_merged_by_time(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    ending = draw.choice(["csv", "jsonl", "parquet"])
+    unit = draw.choice([1, 1, 0.5])
+    times = sorted(draw.sample(range(200), draw.randint(4, 60)))
+    events: list[Event] = [{"time": time * unit if unit != 1 else time, "a": draw.randint(-9, 9)} for time in times]
+    parts: list[list[Event]] = [[] for _ in range(draw.randint(1, 5))]
+    for each in events:
+        draw.choice(parts).append(each)
+    paths = [written(tmp_path / f"{place}.{ending}", part) for place, part in enumerate(parts) if part]
+    draw.shuffle(paths)
+    expected = computed(events)
+    assert computed([str(path) for path in paths]) == expected
+    assert computed(tmp_path) == expected
+    assert computed(f"{tmp_path}/*.{ending}") == expected
+
+
+def test_files_of_large_batches(tmp_path: Path) -> None:
+    events = [{"time": time, "a": time % 7} for time in range(150_000)]
+    for place in range(3):
+        written(tmp_path / f"{place}.jsonl", events[place::3])
+    assert computed(tmp_path) == computed(events)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_that_one_file_lacks_is_told_before_any_row(ending: str, tmp_path: Path) -> None:
+    written(tmp_path / f"a.{ending}", [{"time": 1, "a": 1}])
+    written(tmp_path / f"b.{ending}", [{"time": 2, "A": 2}])
+    with pytest.raises(
+        DataError, match=rf"b\.{ending}: there is no column 'a', which .*a\.{ending} has; did you mean 'A'"
+    ):
+        computed(tmp_path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_folders_that_say_the_value_of_a_column(ending: str, tmp_path: Path) -> None:
+    for day in (2, 1):
+        folder = tmp_path / f"a={day}"
+        folder.mkdir()
+        written(folder / f"part.{ending}", [{"time": 10 * day + place, "v": place} for place in range(3)])
+    expected = computed([{"time": 10 * day + place, "a": day} for day in (1, 2) for place in range(3)])
+    assert computed(tmp_path) == expected
+    assert computed(tmp_path, where="a = 2") == computed([{"time": 20 + place, "a": 2} for place in range(3)])
+
+
+def test_whole_seconds_and_fractions(tmp_path: Path) -> None:
+    written(tmp_path / "a.csv", [{"time": 1, "a": 1}, {"time": 3, "a": 3}])
+    written(tmp_path / "b.csv", [{"time": 0.5, "a": 0}, {"time": 2.5, "a": 2}])
+    assert [row["value"] for row in computed(tmp_path) if row["stream"] == "b"] == [0, 1, 2, 3]
