@@ -196,5 +196,5 @@ def test_offsets_that_pass_the_limit_are_refused_before_any_event() -> None:
     spec = Specification.parse("input x: Int64\noutput y := x.offset(by: -2000000).defaults(to: 0)")
     with pytest.raises(MemoryLimitError, match=r"of x the last 2,000,001 values are kept, which take 15.3 MiB"):
         Monitor(spec, max_memory="8 MiB")
-    with pytest.raises(WorkloadError, match=r"1:47: this offset goes too far back: 14.9 GiB would be kept for it"):
+    with pytest.raises(WorkloadError, match=r"1:41: this offset goes too far back: 14.9 GiB would be kept for it"):
         Specification.parse("input x: Int64 output y := x.offset(by: -2000000000).defaults(to: 0)")
