@@ -233,3 +233,28 @@ def test_all_errors_come_at_once() -> None:
     with pytest.raises(WorkloadError) as caught:
         hamlet.Workload.parse(text)
     assert len(caught.value.diagnostics) == 5
+
+
+@pytest.mark.parametrize("window", ["WITHIN 5 s", "WITHIN 6 s SLIDE 2 s", "WITHIN 3 s SLIDE 5 s", "WITHIN ALL"])
+def test_logged_windows(window: str) -> None:
+    """Queries over matched events alone, whose windows are looked through when they close."""
+    text = "\n".join(
+        f"RETURN COUNT(EVENTS x) AS n, SUM(EVENTS y.v) AS s, MIN(EVENTS y.v) AS m PATTERN {pattern} WHERE [k] {window};"
+        for pattern in ("SEQ(A x+, B y)", "SEQ(A x, (B y OR C)*, A x)", "(SEQ(A x, B y))+", "SEQ(A x?, B y{2,})")
+    )
+    workload = hamlet.Workload.parse(text)
+    for seed in range(25):
+        source = random.Random(seed)
+        time, events = source.choice([0, -7]), []
+        for place in range(9):
+            time += source.choice([0, 1, 1, 2])
+            value = place if seed % 3 else place / 2  # INT at first, then perhaps DOUBLE
+            events.append({"time": time, "type": source.choice("AABBC"), "k": source.choice([1, 2, None]), "v": value})
+        expected = oracle.evaluate(parse(text), events)
+        assert hamlet.run(workload, events, threads=1 + seed % 2).rows() == expected
+        engine, rows = hamlet.Engine(workload), []
+        for place in range(0, 9, 1 + seed % 4):
+            rows += engine.push(events[place : place + 1 + seed % 4])
+            engine = hamlet.Engine.restore(workload, engine.save())
+        rows += engine.close()
+        assert sorted(map(repr, rows)) == sorted(map(repr, expected)), seed

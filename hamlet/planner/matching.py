@@ -57,7 +57,12 @@ def matching_form(query: AnalysedQuery) -> Hashable:
     asked = query.query
     condition = None if asked.condition is None else to_text(asked.condition)
     taken = tuple((each, most_taken(query, each)) for each in query.taken)
-    return to_text(asked.pattern), asked.semantics, condition, asked.session, taken
+    return to_text(asked.pattern), asked.semantics, condition, asked.session, taken, is_over_events(query)
+
+
+def is_over_events(query: AnalysedQuery) -> bool:
+    """Whether all aggregates of a query are over matched events."""
+    return bool(query.aggregates) and all(each.events for each in query.aggregates)
 
 
 def most_taken(query: AnalysedQuery, taken: Taken) -> int | None:

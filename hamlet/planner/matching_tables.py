@@ -13,11 +13,13 @@ from typing import Any
 from hamlet.kernel.expression import Program
 from hamlet.kernel.operators.matching.operator import SEMANTICS
 from hamlet.language.meaning import AnalysedQuery, Pair
-from hamlet.language.query import AttributeType
+from hamlet.language.query import AttributeType, Semantics
 from hamlet.planner.aggregates import Layout, Types
-from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, most_taken
+from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, is_over_events, most_taken
 from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
+
+_BITS = 64  # of a word: a bit for each state
 
 
 @dataclass
@@ -49,6 +51,7 @@ class MatchingTables:
     traced: list[tuple[int, int, int]] = field(default_factory=list)
     event_sets: list[tuple[int, int, int]] = field(default_factory=list)
     takings: list[tuple[int, ...]] = field(default_factory=list)
+    logs: bool = False  # whether events are logged, and looked through when a window closes
     predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     guard_sets: list[tuple[int, int]] = field(default_factory=list)
@@ -147,7 +150,16 @@ class MatchingWriter:
         self._trace()
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
+        tables.logs = self._logs()
         return tables
+
+    def _logs(self) -> bool:
+        """Whether a bit for each state tells which events trends take: nothing else is asked, all may be skipped."""
+        tables = self.tables
+        plain = self.query.query.semantics is Semantics.ANY and tables.span < 0 and tables.gap < 0
+        alone = is_over_events(self.query) and all(key.once for key in self.layout.keys[1:]) and not tables.takings
+        free = not (tables.predicates or tables.guard_arrivals or tables.end_guards or self.automaton.only_moves)
+        return plain and alone and free and len(self.query.patterns) == 1 and len(tables.states) <= _BITS
 
     def _trace(self) -> None:
         """What is kept of the events that aggregates over matched events, and groups, ask for."""

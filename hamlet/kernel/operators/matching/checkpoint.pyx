@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.matching.lineage cimport is_lineage, reserve_record, reserve_vertex
 from hamlet.kernel.operators.matching.marks cimport MOST_WORDS, add_mark
+from hamlet.kernel.operators.matching.reach cimport is_log
 from hamlet.kernel.operators.matching.state cimport free_partition, new_partition
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
@@ -206,7 +207,7 @@ cdef bint read_lineage(Core* k, const Table* t, Partition* p, Reader* source) no
     graph.vertex[0] = 0
     if not get(source, graph.vertex + 1, numbers[0]) or not get(source, graph.record, graph.records * t.record_words):
         return False
-    if not is_lineage(t, p):
+    if not (is_log(t, p) if t.logs else is_lineage(t, p)):
         source.left = -1
         return False
     return True

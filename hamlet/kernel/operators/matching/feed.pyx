@@ -6,8 +6,13 @@ An event is a word: its key in the high half, its row in the low one.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from hamlet.kernel.cells cimport floor_divide, lowest_window
+from hamlet.kernel.operators.matching.reach cimport close_windows, log_event
+from hamlet.kernel.operators.matching.state cimport new_partition
 from hamlet.kernel.operators.matching.step cimport order_of, take_apart, take_step
-from hamlet.kernel.operators.matching.tables cimport Core, Partition
+from hamlet.kernel.operators.matching.tables cimport Core, Partition, Table, row_of
+from hamlet.kernel.operators.matching.windows cimport schedule
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 
 cdef extern from *:
     """
@@ -69,6 +74,11 @@ cdef int take_events(
         if begin + AHEAD < n:
             fetch(k.partition[(event[begin + AHEAD] >> 32) * k.queries])
         for query in range(k.queries):
+            if k.query[query].logs:
+                failure = log_events(k, query, event, times, orders, classes, begin, end)
+                if failure:
+                    return failure
+                continue
             at = begin
             while at < end:
                 after = step_end(orders, event, times, at, end)
@@ -91,6 +101,39 @@ cdef int take_events(
                 at = after
         begin = end
     return 0
+
+
+cdef int log_events(
+    Core* k, int query, const uint64_t* event, const int64_t* times, const int64_t* orders, const int* classes,
+    Py_ssize_t begin, Py_ssize_t end
+) noexcept nogil:
+    """The events of one key for a query that logs them."""
+    cdef Table* t = &k.query[query]
+    cdef int64_t slot = <int64_t> (event[begin] >> 32) * k.queries + query
+    cdef Partition* p = k.partition[slot]
+    cdef Py_ssize_t at, before = -1
+    cdef bint fresh
+    for at in range(begin, end):
+        if t.bound_in[classes[at]] == 0:
+            continue
+        if p != NULL and times[at] >= p.row_due:
+            if close_windows(k, query, p, slot // k.queries, times[at]):
+                return OUT_OF_MEMORY
+        if lowest_window(max(times[at], k.advanced), t.within, t.slide) > floor_divide(times[at], t.slide):
+            continue  # in no window that is open
+        if p == NULL:
+            p = new_partition(k, t, times[at])
+            if p == NULL:
+                return OUT_OF_MEMORY
+            k.partition[slot] = p
+        fresh = before < 0 or times[before] != times[at]
+        if not fresh and orders != NULL:
+            fresh = order_of(orders, event[before]) != order_of(orders, event[at])
+        if log_event(k, query, p, times[at], t.bound_in[classes[at]], fresh, row_of(event[at])):
+            return OUT_OF_MEMORY
+        p.last = times[at]
+        before = at
+    return NO_FAILURE if before < 0 else schedule(k, t, p, slot, times[before])
 
 
 cdef inline void fetch(const Partition* p) noexcept nogil:

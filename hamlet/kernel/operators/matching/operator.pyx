@@ -27,6 +27,7 @@ from hamlet.kernel.operators.matching.load cimport load_table
 from hamlet.kernel.operators.matching.state cimport free_partition, relay
 from hamlet.kernel.operators.matching.lineage cimport widen_records
 from hamlet.kernel.operators.matching.marks cimport widen_marks
+from hamlet.kernel.operators.matching.rows cimport free_rows
 from hamlet.kernel.operators.matching.tables cimport (
     ANY,
     CONTIGUOUS,
@@ -43,7 +44,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     node_words,
 )
 from hamlet.kernel.operators.matching.value_sets cimport widen_values
-from hamlet.kernel.operators.matching.windows cimport advance_time, free_rows, schedule
+from hamlet.kernel.operators.matching.windows cimport advance_time, schedule
 from hamlet.kernel.plan cimport OUT_OF_MEMORY
 
 cdef extern from "value_hash.h" nogil:
@@ -119,6 +120,7 @@ cdef class Matching(Interface):
                 free_partition(k, &k.query[query], spare)
             free_rows(k, &k.rows[query])
             free(k.query[query].table)
+            free(k.query[query].bound_in)
         if k.account != NULL:
             take(k.account, -k.own)
         free(k.partition)
@@ -166,6 +168,11 @@ cdef class Matching(Interface):
         k.class_member = <int*> grown(k.class_member, (k.class_members + more + 1) * sizeof(int))
         k.entry = <Entry*> grown(k.entry, (k.classes + 1) * k.queries * sizeof(Entry))
         memset(&k.entry[k.classes * k.queries], 0, k.queries * sizeof(Entry))
+        for query in range(k.queries):
+            k.query[query].bound_in = <uint64_t*> grown(
+                k.query[query].bound_in, (k.classes + 1) * sizeof(uint64_t)
+            )
+            k.query[query].bound_in[k.classes] = 0
         for query, arrivals, guards, named in entries:
             t = &k.query[query]
             entry = &k.entry[k.classes * k.queries + <int> query]
@@ -178,6 +185,8 @@ cdef class Matching(Interface):
                 k.class_members += 1
                 for way in range(t.arrival[arrival].ways, t.arrival[arrival].ways_end):
                     entry.begins |= t.way[way].source == 0
+                if t.logs:
+                    t.bound_in[k.classes] |= <uint64_t> 1 << t.arrival[arrival].state
             entry.arrivals_end = entry.guards = k.class_members
             for arrival in guards:
                 k.class_member[k.class_members] = arrival

@@ -29,6 +29,7 @@ cdef enum Semantics:
 
 cdef enum:
     HEAD = 2             # words of a node before its value
+    LOG_HEAD = 3         # words of an entry of a log before the event's attributes
     REGISTER_BITS = 12   # of a hash choose a register
     REGISTER_WORDS = 512  # 2^12 registers of one byte
     FIRST_SET_WORDS = 1
@@ -107,7 +108,7 @@ cdef struct Lineage:     # a graph of partial trends: which events are in them
     Py_ssize_t count     # vertex 0 is that of no events
     Py_ssize_t capacity
     Py_ssize_t tidy_at   # so many vertices are looked through for those that nothing needs any more
-    uint64_t* record     # which of the traced variables, then attributes
+    uint64_t* record     # which of the traced variables, then attributes; or a log: time, step, states, attributes
     Py_ssize_t records
     Py_ssize_t record_capacity
 
@@ -163,7 +164,12 @@ cdef struct Table:       # one query
     Query events         # the cells again: only the components over matched events are bound, columns are places
     Traced* traced
     int traces
-    int record_words
+    int record_words     # of a record of the lineage, or of an entry of a log
+    int logs             # 1 where events are logged, and looked through when a window closes (`reach`)
+    uint64_t* sources    # [states] the states from which it is entered, by bits
+    uint64_t* traced_states  # [traces] those of the variable
+    uint64_t finals
+    uint64_t* bound_in   # [classes] the states that such events may be bound in
     EventSet* event_set
     int event_sets
     Taking* taking

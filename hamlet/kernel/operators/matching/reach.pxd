@@ -1,0 +1,11 @@
+from libc.stdint cimport int64_t, uint64_t
+
+from hamlet.kernel.operators.matching.tables cimport Core, Partition, Table
+
+
+cdef int log_event(
+    Core* k, int query, Partition* p, int64_t time, uint64_t states, bint new_step, Py_ssize_t row
+) noexcept nogil
+cdef int close_windows(Core* k, int query, Partition* p, int64_t key, int64_t time) noexcept nogil
+cdef int64_t log_due(const Table* t, const Partition* p) noexcept nogil
+cdef bint is_log(const Table* t, const Partition* p) noexcept nogil

@@ -1,0 +1,128 @@
+"""Rows of closed windows of the matching operator: cells, values of sets, marks, matched events."""
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+
+from hamlet.kernel.cells cimport has_trends, limbs_bits, place_in_cell, words_in_cell, words_of
+from hamlet.kernel.memory cimport take
+from hamlet.kernel.operators.matching.lineage cimport count_events
+from hamlet.kernel.operators.matching.marks cimport append_mark
+from hamlet.kernel.operators.matching.room cimport reserve_words
+from hamlet.kernel.operators.matching.tables cimport (
+    REGISTER_WORDS,
+    Core,
+    Partition,
+    Rows,
+    Table,
+    mark_of,
+    value_words,
+)
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+
+
+cdef int append_row(
+    Core* k, int query, Partition* p, int64_t key, int64_t window, uint64_t* value
+) noexcept nogil:
+    """Append a row where there is a trend, no wider than its count needs."""
+    cdef const Table* t = &k.query[query]
+    cdef Rows* r = &k.rows[query]
+    cdef int width = p.width, narrower = width, i
+    cdef int64_t bits
+    cdef Py_ssize_t words, taken
+    cdef const Component* c
+    cdef uint64_t* row
+    if not has_trends(&t.cells, width, value):
+        return NO_FAILURE
+    if t.traces and not t.logs and count_events(k, t, p, r, value):
+        return OUT_OF_MEMORY
+    if t.takings and append_mark(k, t, p, r, <int64_t> mark_of(t, value, value_words(t, p))):
+        return OUT_OF_MEMORY
+    if t.session_end >= 0:
+        row = value + place_in_cell(&t.cells.component[t.session_end], width)
+        row[0] = 1
+        row[1] = <uint64_t> (p.until - t.gap)
+    if t.cells.exact:
+        bits = limbs_bits(value, width)
+        k.most_bits = max(k.most_bits, bits)
+        narrower = <int> (bits // 64) + 1
+    words = words_of(&t.cells, narrower)
+    taken = words_of(&t.cells, width)
+    if reserve_row(k, r, words):
+        return OUT_OF_MEMORY
+    r.key[r.count] = key
+    r.window[r.count] = window
+    r.width[r.count] = narrower
+    r.count += 1
+    row = r.word + r.words
+    r.words += words
+    for i in range(t.cells.components):
+        c = &t.cells.component[i]
+        memcpy(
+            row + place_in_cell(c, narrower), value + place_in_cell(c, width),
+            words_in_cell(c, narrower) * sizeof(uint64_t),
+        )
+    return append_sets(k, t, p, r, value + taken) if t.sets else NO_FAILURE
+
+
+cdef int append_sets(Core* k, const Table* t, const Partition* p, Rows* r, const uint64_t* bits) noexcept nogil:
+    """The values of a row's exact sets, and the registers of the others."""
+    cdef int i
+    cdef Py_ssize_t number, words = t.registers * <Py_ssize_t> REGISTER_WORDS, before
+    for i in range(t.exact_sets):
+        before = r.members
+        for number in range(p.dictionary[i].count):
+            if bits[number >> 6] >> (number & 63) & 1:
+                if reserve_words(k, <uint64_t**> &r.member, &r.members_capacity, r.members + 1):
+                    return OUT_OF_MEMORY
+                r.member[r.members] = p.dictionary[i].value[number]
+                r.members += 1
+        if reserve_words(k, <uint64_t**> &r.size, &r.sizes_capacity, r.sizes + 1):
+            return OUT_OF_MEMORY
+        r.size[r.sizes] = r.members - before
+        r.sizes += 1
+        bits += p.set_words
+    if reserve_words(k, &r.registers, &r.registers_capacity, r.register_words + words):
+        return OUT_OF_MEMORY
+    if words:
+        memcpy(r.registers + r.register_words, bits, words * sizeof(uint64_t))
+    r.register_words += words
+    return NO_FAILURE
+
+
+cdef int reserve_row(Core* k, Rows* r, Py_ssize_t words) noexcept nogil:
+    """Room for one more row."""
+    cdef Py_ssize_t capacity = 2 * r.capacity + 64
+    cdef void* moved
+    if r.count == r.capacity:
+        if not take(k.account, (capacity - r.capacity) * (2 * sizeof(int64_t) + sizeof(int32_t))):
+            return OUT_OF_MEMORY
+        k.own += (capacity - r.capacity) * <int64_t> (2 * sizeof(int64_t) + sizeof(int32_t))
+        moved = realloc(r.key, capacity * sizeof(int64_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        r.key = <int64_t*> moved
+        moved = realloc(r.window, capacity * sizeof(int64_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        r.window = <int64_t*> moved
+        moved = realloc(r.width, capacity * sizeof(int32_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        r.width = <int32_t*> moved
+        r.capacity = capacity
+    return reserve_words(k, &r.word, &r.words_capacity, r.words + words)
+
+
+cdef void free_rows(Core* k, Rows* r) noexcept:
+    free(r.key)
+    free(r.window)
+    free(r.width)
+    free(r.word)
+    free(r.member)
+    free(r.size)
+    free(r.registers)
+    free(r.mark)
+    free(r.event)
+    free(r.event_size)
+    memset(r, 0, sizeof(Rows))
