@@ -329,10 +329,10 @@ def _grows(query: AnalysedQuery) -> Iterator[str]:
             yield "the sums kept, 4 KiB of registers in each"
     for variable in dict.fromkeys(each.variable for each in query.aggregates if each.events):
         yield f"the {name_text(variable or '')} events of open windows, each once, and the additions that they are in"
-    for each in query.taken:
-        most = most_taken(query, each) if each.attribute is None else None
-        values = f"the values of {to_text(each)} in a window"
-        if each.attribute is None:
+    for taken in query.taken:
+        most = most_taken(query, taken) if taken.attribute is None else None
+        values = f"the values of {to_text(taken)} in a window"
+        if taken.attribute is None:
             values += f", at most {MOST_COUNT if most is None else most:,}"
         yield f"{values}: sums are kept for each"
 
