@@ -72,6 +72,15 @@ def long_bursts(events: int, keys: int = 10, seed: int = 1, lengths: tuple[int, 
     )
 
 
+def short_bursts(events: int, keys: int, burst: int, seed: int = 1, weights: Sequence[float] | None = None) -> pa.Table:
+    """Runs of so many events of one type and key, which follow one another in the stream; columns of `many_groups`."""
+    runs = many_groups(events // burst, keys, seed, weights).take(np.repeat(np.arange(events // burst), burst))
+    random = np.random.default_rng(seed)
+    times = np.sort(random.integers(0, max(1, DAY_S * events // FULL), len(runs)))
+    values = random.integers(0, 100, len(runs))
+    return runs.set_column(0, "time", pa.array(times)).set_column(3, "value", pa.array(values)).combine_chunks()
+
+
 def clickstream(events: int, users: int, days: int = 7, seed: int = 7) -> pa.Table:
     """What visitors of a shop do: time (seconds), type (view, cart, purchase: 7 to 2 to 1), user (int32).
 

@@ -37,6 +37,21 @@ def five_shapes_fifty(within: str) -> str:
     return _mixed(patterns, within)
 
 
+def neighbours_fifty(within: str) -> str:
+    """50 distinct queries per key of five shapes over rotating letters, with five aggregates in turns."""
+    shapes = ("SEQ({a}, {b}+)", "SEQ({a}, {b}+, {c})", "(SEQ({a}, {b}+))+", "SEQ({a}+, {c})", "SEQ({a}, {b}+, NOT {c})")
+    items = ("COUNT(*)", "SUM({v}.value)", "AVG({v}.value)", "COUNT({v})", "MAX({v}.value)")
+    found = []
+    for number in range(50):
+        turn, letter = divmod(number, 5)
+        further = turn // 5
+        a, b, c = (TYPES[(letter + step) % 5] for step in (0, 1 + further, 2 + 2 * further))
+        shape = shapes[turn % 5]
+        item = items[(letter + turn) % 5].format(v=a if "{a}+" in shape else b)
+        found.append(f"RETURN key, {item} PATTERN {shape.format(a=a, b=b, c=c)} GROUP-BY key {within};\n")
+    return "".join(found)
+
+
 def _mixed(patterns: Sequence[tuple[str, str]], within: str) -> str:
     """A query per key for each pattern; the aggregates in turns are of the type that is named beside it."""
     return "".join(

@@ -96,7 +96,7 @@ from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepa
 from hamlet.kernel.operators.scalar.state cimport State, Store, allocate, convert_state, free_state, renew_indexes
 from hamlet.kernel.operators.simd.blocks cimport hold_seats, leave_bands
 from hamlet.kernel.operators.simd.lanes cimport LANES_PLAIN
-from hamlet.kernel.operators.simd.programs cimport free_bands, load_bands, reserve_seats, write_programs
+from hamlet.kernel.operators.simd.programs cimport allow_limbs, free_bands, load_bands, reserve_seats, write_programs
 from hamlet.kernel.plan cimport (
     COUNT,
     COUNT_SCALED,
@@ -321,6 +321,7 @@ cdef class Kernel(Interface):
         """List who is fed with what all queries have to see: the bands, then the queries in none."""
         cdef Core* k = &self.core
         cdef int i
+        allow_limbs(k)
         k.unit = <Unit*> grown(NULL, (k.bands + k.queries + 1) * sizeof(Unit))
         for i in range(k.bands):
             k.unit[i].operator, k.unit[i].number = SIMD, i

@@ -13,7 +13,7 @@ import pytest
 import hamlet
 from bench import online, streams, worker, workloads
 from bench.answers import WrongAnswer
-from bench.cases import CASES, curves, jobs, limits, peers, ranges, service, sharing
+from bench.cases import CASES, curves, jobs, limits, neighbours, peers, ranges, service, sharing
 from bench.peers import spark_programme
 from bench.subject import Subject
 
@@ -24,6 +24,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "sliding-exact": lambda: limits._bursts(
         2_000, workloads.long_bursts_fifty("WITHIN 10 s SLIDE 1 s"), pane_s=1, **limits.EXACT
     ),
+    "neighbours": lambda: neighbours._POINTS["50 keys, exact"].subject(20_000),
     "one-window": lambda: limits.OneWindow(2_000),
     "ridesharing": lambda: curves.rides(100, 5),
     "two-step": lambda: curves.constructed(12),

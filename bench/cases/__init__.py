@@ -12,6 +12,7 @@ from bench.cases import (
     jobs,
     less,
     limits,
+    neighbours,
     peers,
     policies,
     policy_growth,
@@ -31,6 +32,7 @@ from bench.subject import Case
 CASES: dict[str, Case] = {
     **real.CASES,
     **limits.CASES,
+    **neighbours.CASES,
     **curves.CASES,
     **scale.CASES,
     **sharing.CASES,

@@ -35,7 +35,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     release,
     room_of,
 )
-from hamlet.kernel.operators.simd.blocks cimport new_block, open_cohort
+from hamlet.kernel.operators.simd.blocks cimport hand_over, new_block, open_cohort
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_LEAST_MANTISSA,
     LANES_MOST_MANTISSA,
@@ -49,6 +49,8 @@ from hamlet.kernel.operators.simd.lanes cimport (
     lanes_power,
 )
 from hamlet.kernel.plan cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
+
+cdef Py_ssize_t NO_COUNT = -(<Py_ssize_t> 1 << 62)
 
 cdef enum:
     WORD = 8
@@ -562,12 +564,28 @@ cdef int counters_of(Core* k, int64_t** counter) noexcept nogil:
     return 17
 
 
+cdef int hand_over_limbs(Core* k) noexcept nogil:
+    """Let states hold what lies in limbs, which so is saved as their numbers are. Returns a Failure."""
+    cdef const Block* block
+    cdef int number
+    cdef Py_ssize_t key
+    for number in range(k.bands):
+        for key in range(k.keys):
+            block = k.band[number].seat[key].block
+            if block != NULL and block.limbs and hand_over(k, number, key):
+                return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
 cdef void write_states(Core* k, Bytes* to) noexcept nogil:
     """The counters, then every state in the order of the calendar, which so stays as it is."""
     cdef int64_t* counter[MOST_COUNTERS]
     cdef Py_ssize_t i
     cdef int64_t slot
     cdef int unit
+    if to.byte == NULL and hand_over_limbs(k):
+        to.count = NO_COUNT
+        return
     for i in range(counters_of(k, counter)):
         put_word(to, counter[i][0])
     put_word(to, min(k.advanced, <int64_t> 1 << 62))  # no event is there, and sums of times have head-room

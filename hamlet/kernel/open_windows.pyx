@@ -12,7 +12,7 @@ from hamlet.kernel.core cimport Core
 from hamlet.kernel.operator cimport unpacked
 from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, end_map, place_of
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, start_alive
-from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
+from hamlet.kernel.operators.simd.blocks cimport cell_of_lane, hand_over
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, Word
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.rows cimport append_row, new_row
@@ -28,6 +28,9 @@ cdef int stand(Core* k, int query, int place) noexcept nogil:
     cdef Py_ssize_t key
     cdef const State* s
     for key in range(k.keys):
+        if number >= 0 and k.band[number].seat[key].block != NULL and k.band[number].seat[key].block.limbs:
+            if hand_over(k, number, key):
+                return OUT_OF_MEMORY
         if number >= 0 and k.band[number].seat[key].block != NULL:
             if stand_block(k, query, place, key, &k.band[number], k.band[number].seat[key].block):
                 return OUT_OF_MEMORY

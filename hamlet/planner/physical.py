@@ -2,8 +2,8 @@
 
 Operators form a ladder, from ``complete_window`` down to ``scalar`` and ``event_store``. A query is served by the first
 that can have it. Others take over where numbers or events are not as it needs them: a window that is not complete in a
-batch goes to ``simd``, numbers beyond 64 bits to ``scalar``. So the plan says what serves a query as long as it can;
-``stats["operators"]`` says what each operator has got.
+batch goes to ``simd``, numbers beyond 64 bits of many overlapping windows to ``limb_matrix`` or ``scalar``. So the plan
+says what serves a query as long as it can; ``stats["operators"]`` says what each operator has got.
 """
 
 from __future__ import annotations

@@ -16,3 +16,6 @@ cdef void measure_plain(const Band* band, Block* block) noexcept nogil
 cdef void leave_plain(const Band* band, Block* block) noexcept nogil
 cdef Word* cells_of(const Band* band, const Block* block, int64_t cohort) noexcept nogil
 cdef int place_of(const Block* block, int64_t cohort) noexcept nogil
+cdef void list_cohorts(
+    const Band* band, const Block* block, int64_t first, int64_t last, Word** cells
+) noexcept nogil

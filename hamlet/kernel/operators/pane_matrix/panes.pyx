@@ -36,7 +36,7 @@ cdef int place_of(const Block* block, int64_t cohort) noexcept nogil:
 
 cdef Word* cells_of(const Band* band, const Block* block, int64_t cohort) noexcept nogil:
     """The cells of a cohort, as they are in each of its windows."""
-    return block.cell + (band.maps + place_of(block, cohort)) * band.words
+    return block.cell + (band.maps + place_of(block, cohort)) * block.words
 
 
 cdef Word* map_of(const Block* block, int64_t cohort) noexcept nogil:
@@ -123,20 +123,20 @@ cdef int stepped(const Band* band, const Block* block) noexcept nogil:
     return slots
 
 
-cdef inline void list_cohorts(
+cdef void list_cohorts(
     const Band* band, const Block* block, int64_t first, int64_t last, Word** cells
 ) noexcept nogil:
     """The cells of some cohorts, one after the other."""
-    cdef Word* end = block.cell + (band.maps + block.room) * band.words
+    cdef Word* end = block.cell + (band.maps + block.room) * block.words
     cdef Word* cell
     cdef int64_t i
     if first <= last:
         cell = cells_of(band, block, first)
         for i in range(last + 1 - first):
             cells[i] = cell
-            cell += band.words
+            cell += block.words
             if cell == end:
-                cell = block.cell + band.maps * band.words
+                cell = block.cell + band.maps * block.words
 
 
 cdef inline int steppings(const Band* band, const Block* block) noexcept nogil:

@@ -1,11 +1,11 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from hamlet.kernel.core cimport Core
-from hamlet.kernel.operators.simd.lanes cimport Band, Block, Seat, Word
+from hamlet.kernel.operators.simd.lanes cimport Band, Block, Growth, Seat, Word
 
 cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil
 cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil
-cdef bint has_room(Band* band, Block* block, int64_t bits, bint starts, double weight) noexcept nogil
+cdef int has_room(Core* k, Band* band, Block* block, const Growth* growth) noexcept nogil
 cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
 cdef void drop_block(Core* k, Block* block) noexcept nogil
 cdef void measure(const Band* band, Block* block) noexcept nogil

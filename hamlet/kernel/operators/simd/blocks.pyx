@@ -7,8 +7,9 @@ seen the same events, and are equal until they close, so that there is one for e
 each window. Cohorts lie in a ring that grows with need; before it is room for a pane map (``panes``).
 **Bound.** No addition of integers checks for overflow. `bits` and `weight` bound all counts and sums of a block: an
 event that makes r partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can
-hold, it is measured anew from the cells; where that does not help, the block is *handed over*: every query goes on in a
-state of its own, whose limbs hold any number, until all windows of that time have closed (``state``).
+hold, it is measured anew from the cells; where that does not help, integers become limbs (``limbs``), or the block is
+*handed over*: every query goes on in a state of its own, whose limbs hold any number, until all windows of that time
+have closed (``state``).
 **Doubles** have exponents of their own under numbers=float, so that counts may be of any size. What an event brings may
 hand a block over, too (``simd.step``).
 
@@ -19,7 +20,7 @@ from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, scaled_normal, scaled_store
+from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, limbs_bits, scaled_normal, scaled_store
 from hamlet.kernel.core cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
 from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operator cimport unpacked
@@ -33,7 +34,17 @@ from hamlet.kernel.operators.pane_matrix.panes cimport (
     measure_plain,
     place_of,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, cohort_at, more_cohorts, new_state
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, cohort_at, more_cohorts, new_state, widen
+from hamlet.kernel.operators.simd.limbs cimport (
+    begin_in_limbs,
+    carry,
+    cell_of_limbs,
+    deliver_limbs,
+    has_limbs,
+    has_trend,
+    leave_limbs,
+    limbs_of_cell,
+)
 from hamlet.kernel.operators.simd.lanes cimport (
     ALIGNMENT,
     CAST_COUNT,
@@ -45,14 +56,16 @@ from hamlet.kernel.operators.simd.lanes cimport (
     CAST_LEAST_INT,
     CAST_LIMBS,
     CAST_SCALED,
+    LIMB_BITS,
     Band,
     Block,
     Cast,
+    Growth,
     Seat,
     Shape,
     Word,
     aligned,
-    can_hold,
+    bound_raised,
     lanes_bits,
     lanes_measure,
     lanes_power,
@@ -84,6 +97,7 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
             take(k.account, -bytes)
             return NULL
         block.bytes = bytes
+        block.words = band.words
         if not enlarge_block(k, band, block, min(FEW_COHORTS, band.windows)):
             drop_block(k, block)
             return NULL
@@ -94,21 +108,24 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
     block.plain = not band.exact and may_use(k, PLAIN_DOUBLES)
     block.weight = 0
     block.border = INT64_MIN
+    leave_limbs(band, block)
     k.states += band.queries
     return block
 
 
 cdef bint enlarge_block(Core* k, const Band* band, Block* block, int room) noexcept nogil:
     """Make room for more cohorts; False, with those that are kept where they were, without memory."""
-    cdef Py_ssize_t size = band.words * sizeof(Word), more = (room - block.room) * (size + sizeof(int64_t))
+    cdef Py_ssize_t size = block.words * sizeof(Word), more = (room - block.room) * sizeof(int64_t)
+    cdef Py_ssize_t words = (band.maps + room) * max(block.words, band.words)
     cdef int kept = block.room - block.head  # before the end of the ring
     cdef Word* cell
     cdef int64_t* until
+    more += (words - block.capacity) * sizeof(Word)
     if block.room == 0:
-        more += band.maps * size + 2 * ALLOCATION + ALIGNMENT
+        more += 2 * ALLOCATION + ALIGNMENT
     if not take(k.account, more):
         return False
-    cell = <Word*> aligned((band.maps + room) * size)
+    cell = <Word*> aligned(words * sizeof(Word))
     until = <int64_t*> malloc(room * sizeof(int64_t))
     if cell == NULL or until == NULL:
         free(cell)
@@ -117,13 +134,13 @@ cdef bint enlarge_block(Core* k, const Band* band, Block* block, int room) noexc
         return False
     if block.room:
         memcpy(cell, block.cell, band.maps * size)
-        memcpy(cell + band.maps * band.words, block.cell + (band.maps + block.head) * band.words, kept * size)
-        memcpy(cell + (band.maps + kept) * band.words, block.cell + band.maps * band.words, block.head * size)
+        memcpy(cell + band.maps * block.words, block.cell + (band.maps + block.head) * block.words, kept * size)
+        memcpy(cell + (band.maps + kept) * block.words, block.cell + band.maps * block.words, block.head * size)
         memcpy(until, block.until + block.head, kept * sizeof(int64_t))
         memcpy(until + kept, block.until, block.head * sizeof(int64_t))
     free(block.cell)
     free(block.until)
-    block.cell, block.until, block.room, block.head = cell, until, room, 0
+    block.cell, block.until, block.room, block.head, block.capacity = cell, until, room, 0, words
     block.bytes += more
     return True
 
@@ -167,7 +184,7 @@ cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure)
             if failure[0]:
                 return False
             bits = max(bits, s.bits)
-    if band.exact and bits > band.most_bits:
+    if band.exact and bits > band.most_bits and not band.widens:
         seat.until = max(seat.until, end)
         return False  # the next window's counts will hardly be smaller
     for i in range(band.queries):
@@ -221,6 +238,7 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
         block.last = low - 1
         block.bits = 0
         block.weight = 0
+        leave_limbs(band, block)
     if block.last < high and open_cohort(k, band, block, high):
         return OUT_OF_MEMORY
     block.border = min((high + 1) * q.slide, low * q.slide + q.within)
@@ -237,8 +255,10 @@ cdef int open_cohort(Core* k, Band* band, Block* block, int64_t window) noexcept
     block.newest += 1
     block.last = block.until[place_of(block, block.newest)] = window
     cells = cells_of(band, block, block.newest)
-    memset(cells, 0, band.words * sizeof(Word))
-    if band.starts:
+    memset(cells, 0, block.words * sizeof(Word))
+    if band.starts and block.limbs:
+        begin_in_limbs(band, block, cells)
+    elif band.starts:
         begin_starts(band, cells)
         block.bits = max(block.bits, bit_length(band.shape.slots))
     return NO_FAILURE
@@ -267,7 +287,10 @@ cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low
         last = min(until, low - 1)
         lanes = (last - block.first + 1) * band.queries
         k.work[PANE_MATRIX if block.mapped and block.oldest <= block.early else SIMD].windows += lanes
-        if block.bits and deliver_cells(
+        if block.limbs:
+            if deliver_limbs(k, band, block, key, block.first, last):
+                return OUT_OF_MEMORY
+        elif block.bits and deliver_cells(
             k, band, folded_cells(band, block, block.oldest), key, block.first, last
         ):
             return OUT_OF_MEMORY
@@ -306,6 +329,14 @@ cdef int deliver_cells(
     if band.exact:
         k.most_bits = max(k.most_bits, bit_length(counts))
     return NO_FAILURE
+
+
+cdef inline Py_ssize_t place_in_block(const Band* band, int lane, int slot) noexcept nogil:
+    """Where in a cohort of words a lane has the first plane of a slot."""
+    cdef int width = band.shape.width
+    return (
+        (<Py_ssize_t> (lane // width) * band.shape.slots + slot) * band.shape.vectors * width + lane % width
+    )
 
 
 cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* cell) noexcept nogil:
@@ -358,34 +389,25 @@ cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept no
 
 # ------------------------------------------------------------------------------------------------ bounds
 
-cdef bint has_room(
-    Band* band, Block* block, int64_t bits, bint starts, double weight
-) noexcept nogil:
-    """Raise the bounds by what events add, if the planes can hold it; doubles are no longer plain if they cannot."""
+cdef int has_room(Core* k, Band* band, Block* block, const Growth* growth) noexcept nogil:
+    """Raise the bounds by what events add; integers become limbs, and doubles are no longer plain, if they have to.
+
+    Returns whether the block can hold it all, -1 without memory.
+    """
+    if block.limbs:
+        return has_limbs(k, band, block, growth)
     if band.exact or block.plain:
-        if bound_raised(band, block, bits, starts, weight):
+        if bound_raised(band, block, growth.bits, growth.starts, growth.weight):
             return True
         measure(band, block)
-        if bound_raised(band, block, bits, starts, weight):
+        if bound_raised(band, block, growth.bits, growth.starts, growth.weight):
             return True
     if band.exact:
-        return False
-    if another_map(band, block) and bound_raised(band, block, bits, starts, weight):
+        return has_limbs(k, band, block, growth) if band.widens else 0
+    if another_map(band, block) and bound_raised(band, block, growth.bits, growth.starts, growth.weight):
         return True
     leave_plain(band, block)
-    block.bits = block.bits or starts
-    return True
-
-
-cdef inline bint bound_raised(
-    const Band* band, Block* block, int64_t bits, bint starts, double weight
-) noexcept nogil:
-    bits = block.bits + bits if block.bits or starts else 0
-    weight += block.weight
-    if not can_hold(band, bits, weight):
-        return False
-    block.bits = bits
-    block.weight = weight
+    block.bits = block.bits or growth.starts
     return True
 
 
@@ -412,7 +434,9 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
     if block == NULL:
         return NO_FAILURE
     end_map(band, block)
-    if band.exact:
+    if block.limbs:
+        carry(band, block)
+    elif band.exact:
         measure(band, block)
     for lane in range(band.queries):
         slot = key * k.queries + band.query[lane]
@@ -431,48 +455,54 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
     return NO_FAILURE
 
 
-cdef int fill_state(Core* k, const Band* band, const Block* block, int lane, State* s) noexcept nogil:
+cdef int fill_state(Core* k, const Band* band, Block* block, int lane, State* s) noexcept nogil:
     """Put what a lane of vectors holds into a state without open windows. Returns a Failure."""
     cdef const Query* q = &k.query[band.query[lane]]
-    cdef const Shape* shape = &band.shape
     cdef int64_t cohort, window
     cdef int slot, set, i, guard
-    cdef Py_ssize_t at
-    cdef const Word* cells
+    cdef Word* cells
+    cdef uint64_t* cell
     clear_state(q, s)
     s.width = 1
     if more_cohorts(q, s, block.newest - block.oldest + 1):
         return OUT_OF_MEMORY
+    if block.limbs and widen(q, s, block.used * LIMB_BITS + LIMB_BITS):
+        return OUT_OF_MEMORY
     s.first, s.last, s.lowest, s.border = 0, block.newest - block.oldest, block.first, block.border
-    s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
+    s.bits = block.bits if band.exact and q.cells and not block.limbs else 0  # what has no cells has no counts
     for cohort in range(block.oldest, block.newest + 1):
         cells = cells_of(band, block, cohort)
         window = block.until[place_of(block, cohort)]
         s.until[cohort_at(s, cohort - block.oldest)] = window
-        at = lane // shape.width * shape.slots * shape.vectors * shape.width + lane % shape.width
         for slot in range(q.cells):
-            cell_of_lane(
-                band, lane, cells + at + slot * shape.vectors * shape.width,
-                cell_of(q, s, cohort_at(s, cohort - block.oldest), slot),
-            )
+            cell = cell_of(q, s, cohort_at(s, cohort - block.oldest), slot)
+            if block.limbs:
+                cell_of_limbs(
+                    q, band, block, lane, limbs_of_cell(band, block, cells, lane, slot), block.used, cell, s.width
+                )
+                s.bits = max(s.bits, limbs_bits(cell, s.width))
+            else:
+                cell_of_lane(band, lane, cells + place_in_block(band, lane, slot), cell)
         for set in range(band.sets):
             slot = band.start[lane * band.sets + set]
-            if slot < 0 or cells[at + slot * shape.vectors * shape.width].i:
+            if slot < 0 or has_trend(band, block, cells, lane, slot):
                 continue
             for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
                 guard = q.member[i]
-                if is_dead(q, band, lane, guard, cells + at):
+                if is_dead(q, band, block, lane, guard, cells):
                     s.killed[guard] = max(1, k.step - 1)  # the step under way may kill again
                     s.killed_time[guard] = window * q.slide
     return NO_FAILURE
 
 
-cdef bint is_dead(const Query* q, const Band* band, int lane, int guard, const Word* cells) noexcept nogil:
+cdef bint is_dead(
+    const Query* q, const Band* band, const Block* block, int lane, int guard, Word* cells
+) noexcept nogil:
     """Whether no start under a guard is alive: then it may count as matched, whichever guard it was."""
     cdef int set, i, slot
     for set in range(band.sets):
         slot = band.start[lane * band.sets + set]
-        if slot >= 0 and cells[slot * band.shape.vectors * band.shape.width].i:
+        if slot >= 0 and has_trend(band, block, cells, lane, slot):
             for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
                 if q.member[i] == guard:
                     return False

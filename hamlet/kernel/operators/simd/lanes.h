@@ -91,6 +91,8 @@ typedef struct {
     const int64_t *mask; /* [masks][width], all ones or zero */
 } lanes_shape;
 
+#include "limbs.h"
+
 typedef struct {
     int width;
     /* add what m events make of the cells of some windows; begins: the first one in which trends may begin; x: their
@@ -121,6 +123,14 @@ typedef struct {
     /* how large the plain numbers of some windows are; make those of one scaled */
     void (*size)(const lanes_shape *, lanes_word *const *cells, int windows, double *counts, double *sums);
     void (*scale)(const lanes_shape *, lanes_word *cells);
+    /* numbers beyond 64 bits, see limbs.h */
+    void (*limbs_step)(const lanes_shape *, const lanes_limbs *, const lanes_taken *, int takes,
+                       lanes_word *const *cells, int cohorts, lanes_word *sums, uint64_t *found);
+    int (*limbs_carry)(const lanes_shape *, const lanes_limbs *, lanes_word *cells);
+    void (*limbs_find)(const lanes_shape *, const lanes_limbs *, const lanes_program *, lanes_word *cells,
+                       uint64_t *found);
+    int (*limbs_total)(const lanes_shape *, const lanes_limbs *, const lanes_program *, const lanes_group *,
+                       lanes_word *cells, lanes_word *sum);
 } lanes_machine;
 
 /* What a fold takes of its `sums`: a window's cells of one chunk, and what is known of the ways between its slots. */

@@ -67,6 +67,25 @@ cdef extern from "lanes.h" nogil:
         int ranks
         int vectors
         const int64_t* mask
+    ctypedef struct Limbs "lanes_limbs":
+        int limbs
+        int most
+        long head
+        const int* whole
+        const int* slots
+        const int* before
+        const int* others
+    const int LIMB_BITS
+    const int LIMB_FACTOR
+    const int LIMB_PIECE
+    const int LIMB_PIECES
+    unsigned short* limbs_in_use(const Shape* s, Word* cells, int chunk, int slot)
+    long limbs_place(const Shape* s, const Limbs* w, int chunk, int slot)
+    long limbs_words_of(const Shape* s, const Limbs* w)
+    int limbs_grown(int64_t m, bint loop, bint large)
+    void limbs_of_words(const Shape* s, const Limbs* w, const Word* cells, Word* to)
+    void limbs_moved(const Shape* s, const Limbs* had, Word* cells, const Limbs* w, Word* to)
+    void limbs_as_words(const Word* limb, int used, int width, uint64_t* to, int words)
     ctypedef struct LivePlane "live_plane":
         int holds
         int binds
@@ -111,6 +130,15 @@ cdef extern from "lanes.h" nogil:
         ) noexcept nogil
         void (*size)(const Shape*, Word** cells, int windows, double* counts, double* sums) noexcept nogil
         void (*scale)(const Shape*, Word* cells) noexcept nogil
+        void (*limbs_step)(
+            const Shape*, const Limbs*, const Taken* taken, int takes, Word** cells, int cohorts, Word* sums,
+            uint64_t* found
+        ) noexcept nogil
+        int (*limbs_carry)(const Shape*, const Limbs*, Word* cells) noexcept nogil
+        void (*limbs_find)(const Shape*, const Limbs*, const LaneProgram*, Word* cells, uint64_t* found) noexcept nogil
+        int (*limbs_total)(
+            const Shape*, const Limbs*, const LaneProgram*, const Group*, Word* cells, Word* sum
+        ) noexcept nogil
     int lanes_fold_words(const Shape* s)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
     int64_t lanes_bits(double x)
@@ -170,6 +198,14 @@ cdef struct Cast:        # a component of a row
     int first            # its first word in the row
     int last             # that of its highest limb
 
+cdef struct Growth:      # what events add to the bounds of a block
+    int64_t bits         # `Block.bits`, of integers in words and of doubles
+    double weight
+    int64_t limb_bits    # the same of limbs
+    double limb_weight
+    int limbs            # in use beside carries
+    bint starts          # whether they may begin a trend
+
 cdef struct Block:       # a band and a key
     int64_t first        # windows first..last are open, none where last < first
     int64_t last
@@ -180,9 +216,14 @@ cdef struct Block:       # a band and a key
     int64_t* until       # [room] the last window of each
     int64_t border       # no window opens or closes before this time
     int64_t bits         # the counts of a lane, summed over a cohort's slots, are below 2^bits; 0: nothing has begun
-    double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits; of scaled doubles neither
+    double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits; of scaled doubles none;
+    # where integers are limbs, both bound the limbs of one cell
     Py_ssize_t bytes     # allocated
-    Word* cell           # [maps + room][chunks][slots][vectors][width]
+    Word* cell           # [maps + room][chunks][slots][vectors][width], or as limbs.h has it
+    Py_ssize_t words     # of a cohort
+    Py_ssize_t capacity  # words that there is memory for
+    int limbs            # of each integer; 0 where these are words
+    int used             # no integer has more in use
     bint plain           # what steps are applied to are plain doubles, which `bits` and `weight` bound
     bint mapped          # a pane map is under way
     int64_t early        # cells of cohorts up to this one are those at its beginning
@@ -207,6 +248,8 @@ cdef struct Band:
     int feature          # the Feature that its vectors are, -1 where every processor has them
     int64_t most_bits    # of the largest number that a whole plane, or a plain double, is to hold
     Shape shape
+    Limbs limbs          # how integers beyond 64 bits lie; its `limbs` are what a block had last
+    bint widens          # whether they may
     const Machine* machine
     int* place           # [queries][most components] the plane of each component
     int places           # most components
@@ -283,3 +326,16 @@ cdef inline bint rank_of(int64_t bits, bint floating, bint least, Word* rank) no
 cdef inline bint can_hold(const Band* band, int64_t bits, double weight) noexcept nogil:
     """Whether counts below 2^bits, and sums of magnitudes of at most weight * 2^bits, fit planes without exponents."""
     return bits <= band.most_bits and (weight == 0 or weight <= lanes_power(band.most_bits - bits))
+
+
+cdef inline bint bound_raised(
+    const Band* band, Block* block, int64_t bits, bint starts, double weight
+) noexcept nogil:
+    """Raise the bounds of a block by what events add; False, with nothing done, where planes may not hold that."""
+    bits = block.bits + bits if block.bits or starts else 0
+    weight += block.weight
+    if not can_hold(band, bits, weight):
+        return False
+    block.bits = bits
+    block.weight = weight
+    return True

@@ -1222,13 +1222,15 @@ static void LANES_NAME(lanes_finish)(
 #undef CALL
 }
 
+#include "limbs_body.h"
 #include "active_queries_body.h"
 
 static const lanes_machine LANES_NAME(lanes_machine) = {
     LANES_WIDTH, LANES_NAME(lanes_apply), LANES_NAME(lanes_read), LANES_NAME(lanes_kill), LANES_NAME(lanes_write),
     LANES_NAME(live_window),
     LANES_NAME(lanes_find), LANES_NAME(lanes_finish), LANES_NAME(lanes_begin), LANES_NAME(lanes_fold),
-    LANES_NAME(lanes_size), LANES_NAME(lanes_scale)
+    LANES_NAME(lanes_size), LANES_NAME(lanes_scale),
+    LANES_NAME(limbs_step), LANES_NAME(limbs_carry), LANES_NAME(limbs_find), LANES_NAME(limbs_total)
 };
 
 #undef LANE_INTS

@@ -2,6 +2,7 @@ from hamlet.kernel.core cimport Core
 from hamlet.kernel.plan cimport Component, Entry
 
 cdef void load_bands(Core* k, object bands, list held) except *
+cdef void allow_limbs(Core* k) noexcept
 cdef void write_programs(Core* k, int first, list held) except *
 cdef int input_of(const Component* c, bint counted) noexcept nogil
 cdef bint kills(const Core* k, const Entry* entry, int set_) noexcept nogil

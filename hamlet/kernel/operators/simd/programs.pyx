@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport words_of
-from hamlet.kernel.core cimport MOST_GRAPHLETS, PANE_MATRIX, Core, Graphlet, grown, take_own
+from hamlet.kernel.core cimport MOST_GRAPHLETS, PANE_MATRIX, SCALAR, Core, Graphlet, grown, take_own
 from hamlet.kernel.operators.simd.blocks cimport drop_block, free_block
 from hamlet.kernel.operators.simd.lanes cimport (
     CAST_COUNT,
@@ -63,6 +63,10 @@ from hamlet.kernel.plan cimport (
     Query,
     Source,
 )
+
+
+cdef enum:
+    MOST_WINDOWS = 4  # open at once, in which numbers beyond 64 bits are lanes
 
 
 cdef void load_bands(Core* k, object bands, list held) except *:
@@ -126,10 +130,46 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.start_chunk = ints(held, "chunk", [chunk for chunk, _, _ in starts])
     band.start_slot = ints(held, "slot", [slot for _, slot, _ in starts])
     band.start_lane = ints(held, "lane", [lane for _, _, lane in starts])
+    load_limbs(k, band, held)
     band.marks = (band.shape.chunks * band.shape.width + 63) // 64
     band.found = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
     band.marked = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
     write_finals(k, band, held)
+
+
+cdef void load_limbs(const Core* k, Band* band, dict held) except *:
+    """How the integers of a band lie once they are too large for words: each chunk has what its lanes need."""
+    cdef int lane, i, chunk, width = band.shape.width, others = band.shape.planes - band.shape.whole
+    cdef list whole = [1] * band.shape.chunks, slots = [1] * band.shape.chunks, before = [0], beside = [0]
+    for lane in range(band.queries):
+        chunk = lane // width
+        for i in range(k.query[band.query[lane]].components):
+            if band.place[lane * band.places + i] < band.shape.whole:
+                whole[chunk] = max(whole[chunk], band.place[lane * band.places + i] + 1)
+        slots[chunk] = max(slots[chunk], k.query[band.query[lane]].cells)
+        for i in range(band.sets):
+            slots[chunk] = max(slots[chunk], band.start[lane * band.sets + i] + 1)
+    for chunk in range(band.shape.chunks):
+        before.append(before[chunk] + slots[chunk] * whole[chunk])
+        beside.append(beside[chunk] + slots[chunk] * others)
+    band.limbs.whole = ints(held, "whole", whole)
+    band.limbs.slots = ints(held, "slots", slots)
+    band.limbs.before = ints(held, "limbs before", before)
+    band.limbs.others = ints(held, "others before", beside)
+    band.limbs.head = (band.shape.chunks * band.shape.slots * sizeof(short) + 63) // 64 * 8
+    band.limbs.limbs = 0
+    band.widens = False
+
+
+cdef void allow_limbs(Core* k) noexcept:
+    """Let numbers beyond 64 bits be limbs in lanes where no other operator does better by itself."""
+    cdef Band* band
+    cdef int number, i
+    for number in range(k.bands):
+        band = &k.band[number]
+        if band.exact and band.shape.linear == band.shape.whole and band.windows <= MOST_WINDOWS:
+            for i in range(band.queries):
+                band.widens = band.widens or k.operator_of[band.query[i]] == SCALAR
 
 
 cdef list padded(object rows, int size):

@@ -27,6 +27,7 @@ from hamlet.kernel.core cimport (
 from hamlet.kernel.operator cimport Run
 from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, cells_of, first_apart, map_of
 from hamlet.kernel.operators.simd.blocks cimport hand_over, has_room, in_lanes, reach
+from hamlet.kernel.operators.simd.limbs cimport find_in_limbs, note_inputs, reserve_sums, step_limbs
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -35,11 +36,11 @@ from hamlet.kernel.operators.simd.lanes cimport (
     LANES_SUM,
     Band,
     Block,
+    Growth,
     Input,
     LaneProgram,
     Taken,
     Word,
-    aligned,
     rank_of,
     usable,
 )
@@ -49,6 +50,9 @@ from hamlet.kernel.sharing.burst cimport Tally
 
 cdef enum:
     FEW_STEPS = 2  # of a pane, before what is known of lanes is worth keeping
+    NO_ROOM = -1   # no Failure: a block cannot hold what events add
+
+cdef double MOST_SUM = 2.0 ** 61  # of magnitudes that are added up in a word
 
 
 # ------------------------------------------------------------------------------------------------ inputs
@@ -122,21 +126,6 @@ cdef bint load_tally(
     return True
 
 
-cdef int reserve_sums(Core* k, Band* band, Py_ssize_t words) noexcept nogil:
-    cdef Word* sums
-    if words <= band.sums_room:
-        return NO_FAILURE
-    if not take_own(k, (2 * words - band.sums_room) * sizeof(Word)):
-        return OUT_OF_MEMORY
-    sums = <Word*> aligned(2 * words * sizeof(Word))
-    if sums == NULL:
-        return OUT_OF_MEMORY
-    free(band.sums)
-    band.sums = sums
-    band.sums_room = 2 * words
-    return NO_FAILURE
-
-
 # ------------------------------------------------------------------------------------------------ events
 
 cdef int step_band(
@@ -169,15 +158,47 @@ cdef int step_band(
         return step_ties(k, number, block, key, rows, events, done)
     if block.bits == 0 and not program.starts:
         return NO_FAILURE  # there is nothing to extend
-    if not (
-        load_row(k, band, program, rows[0], band.input, &weight)
-        and has_room(band, block, bit_length(program.most), program.starts, weight)
-    ):
+    if not load_row(k, band, program, rows[0], band.input, &weight):
+        done[0] = False
+        return hand_over(k, number, key)
+    failure = take_in(k, band, block, program, 1, False, bit_length(program.most), weight, NULL)
+    if failure == NO_ROOM:
         done[0] = False
         return hand_over(k, number, key)
     note(k, band, block, 1)
-    apply_step(band, block, program, 1, NULL)
-    return NO_FAILURE
+    return failure
+
+
+cdef int take_in(
+    Core* k, Band* band, Block* block, const LaneProgram* program, int64_t events, bint loop, int64_t bits,
+    double weight, uint64_t* found
+) noexcept nogil:
+    """Let one event, several of one time, or a burst take effect, whose inputs are loaded, if the block can hold it.
+
+    Returns a Failure, or NO_ROOM with nothing done. `found` as of `apply_step`.
+    """
+    cdef Growth growth
+    cdef Taken taken
+    cdef Taken* listed = band.taken
+    cdef int room
+    growth.bits, growth.weight, growth.starts = bits, weight, program.starts
+    growth.limbs = 0
+    growth.limb_weight = 0
+    if band.widens:
+        growth.limb_bits = bit_length(note_inputs(program, band.input, events, loop, &growth))
+        if weight > MOST_SUM and events > 1:
+            return NO_ROOM
+    room = has_room(k, band, block, &growth)
+    if room <= 0:
+        return NO_ROOM if room == 0 else OUT_OF_MEMORY
+    if block.limbs == 0:
+        apply_step(band, block, program, events, found)
+        return NO_FAILURE
+    taken.program, taken.x, taken.m, taken.kind = program, band.input, events, -1
+    band.taken = &taken
+    room = step_limbs(k, band, block, 1, growth.limbs, found)
+    band.taken = listed
+    return room
 
 
 cdef inline Work* note(Core* k, const Band* band, const Block* block, int64_t events) noexcept nogil:
@@ -205,16 +226,21 @@ cdef int step_ties(
     """Events of one time: all reads, then the guards, then all writes. Those of one class are read once."""
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program
-    cdef int64_t cohort, place, most = 0, maps = band.maps if block.mapped else 0
+    cdef Growth growth
+    cdef int64_t cohort, place, times, most = 0, maps = band.maps if block.mapped else 0
     cdef double weight = 0
     cdef bint starts = False
-    cdef int i, takes
+    cdef int i, takes, room
     cdef Py_ssize_t sums = 0
     cdef Word* at
     cdef Word* cells
     takes = take_classes(k, band, rows, events, &weight)
     if takes < 0:
         return OUT_OF_MEMORY
+    if takes == 0:
+        return NO_FAILURE
+    growth.limbs = times = 0
+    growth.limb_weight = 0
     for i in range(takes):
         program = band.taken[i].program
         most += program.most * band.taken[i].m
@@ -222,12 +248,18 @@ cdef int step_ties(
         if program.kills:
             band.alive_in = NULL
         sums += program.groups * band.shape.vectors * band.shape.width
-    if not (weight < INFINITY and has_room(band, block, bit_length(most), starts, weight)):
+        if band.widens:
+            times += note_inputs(program, band.taken[i].x, band.taken[i].m, False, &growth)
+    growth.bits, growth.weight, growth.starts, growth.limb_bits = bit_length(most), weight, starts, bit_length(times)
+    room = has_room(k, band, block, &growth) if weight <= MOST_SUM or not band.widens and weight < INFINITY else 0
+    if room < 0:
+        return OUT_OF_MEMORY
+    if room == 0:
         done[0] = False
         return hand_over(k, number, key)
     note(k, band, block, events)
-    if takes == 0:
-        return NO_FAILURE
+    if block.limbs:
+        return step_limbs(k, band, block, takes, growth.limbs, NULL)
     if takes == 1:
         memcpy(band.input, band.taken.x, band.taken.program.inputs * sizeof(Word))
         apply_step(band, block, band.taken.program, band.taken.m, NULL)
@@ -268,13 +300,13 @@ cdef int take_classes(
     """
     cdef Taken* taken
     cdef Word* x
-    cdef int i, j, kind, takes = 0
+    cdef int i, _, kind, takes = 0
     if reserve_takes(k, band, min(events, k.classes)):
         return -1
     for i in range(events):
         kind = kind_of(k, rows[i])
         taken = band.taken
-        for j in range(takes):
+        for _ in range(takes):
             if taken.kind == kind:
                 break
             taken += 1
@@ -400,6 +432,9 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
         band.marked[i] = 0
     if not (lasting and recalled(band, alive, band.role[g - k.graphlet] + role * band.marks)):
         for cohort in range(band.block.oldest, (band.block.newest if band.starts else band.block.oldest) + 1):
+            if band.block.limbs:
+                find_in_limbs(band, band.block, &band.burst[g - k.graphlet][role], cohort, band.marked)
+                continue
             band.machine.find(
                 &band.shape, &band.burst[g - k.graphlet][role], cells_of(band, band.block, cohort),
                 map_of(band.block, cohort), band.marked,
@@ -443,15 +478,16 @@ cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run, uint
     cdef Block* block = band.block
     cdef int64_t events = run.events, bits
     cdef double weight = 0
+    cdef int failure
     if program.groups == 0 or block == NULL or (block.bits == 0 and not program.starts):
         return NO_FAILURE
     bits = events * bit_length(program.most) if program.loop else bit_length(events * program.most)
-    if not (
-        load_tally(k, band, program, run.tally, events, &weight)
-        and has_room(band, block, bits, program.starts, weight)
-    ):
+    if not load_tally(k, band, program, run.tally, events, &weight):
+        band.reached = False
+        return hand_over(k, number, g.key)
+    failure = take_in(k, band, block, program, events, program.loop, bits, weight, found)
+    if failure == NO_ROOM:
         band.reached = False
         return hand_over(k, number, g.key)
     note(k, band, block, events).bursts += 1
-    apply_step(band, block, program, events, found)
-    return NO_FAILURE
+    return failure

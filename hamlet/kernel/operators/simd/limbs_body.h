@@ -1,0 +1,324 @@
+/* The loops of limbs.h for vectors of LANES_WIDTH words; part of lanes_body.h. */
+
+#define LANE_CELL(cells, chunk, slot) ((LANE_INTS *)((cells) + limbs_place(s, w, chunk, slot)))
+
+/* to[0:n + shift / LIMB_BITS + 2] += from[0:n] * 2^shift * by, in the lanes of a mask; what is shifted is carried as far as that
+ * leaves limbs no larger than they were. */
+LANE_INLINE void LANES_NAME(limbs_add_shifted)(
+    LANE_INTS *to, const LANE_INTS *from, int n, int64_t shift, LANE_INTS mask, int64_t by
+) {
+    const int whole = (int)(shift / LIMB_BITS), part = (int)(shift % LIMB_BITS);
+    LANE_INTS below = {0};
+    to += whole;
+    for (int i = 0; i < n; i++) {
+        const LANE_INTS x = from[i] & mask;
+        to[i] += (((x << part) & LIMB_MASK) + below) * by;
+        below = x >> (LIMB_BITS - part);
+    }
+    to[n] += below * by;
+}
+
+/* The same where nothing is shifted, and numbers may be carried later. */
+LANE_INLINE void LANES_NAME(limbs_add_times)(LANE_INTS *to, const LANE_INTS *from, int n, LANE_INTS mask, int64_t by) {
+    for (int i = 0; i < n; i++) to[i] += (from[i] & mask) * by;
+}
+
+/* What the values of events add to a plane of sums: those trends, shifted, times an integer of any size. */
+static __attribute__((noinline)) void LANES_NAME(limbs_bind)(
+    LANE_INTS *to, const LANE_INTS *trends, int n, int64_t shift, LANE_INTS mask, int64_t x
+) {
+    if (x > -(1 << LIMB_FACTOR) && x < 1 << LIMB_FACTOR) {
+        if (shift) LANES_NAME(limbs_add_shifted)(to, trends, n, shift, mask, x);
+        else LANES_NAME(limbs_add_times)(to, trends, n, mask, x);
+        return;
+    }
+    uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x;
+    for (int i = 0; size; i++, size >>= LIMB_PIECE) {
+        const int64_t piece = (int64_t)(size & ((1 << LIMB_PIECE) - 1));
+        if (piece) LANES_NAME(limbs_add_shifted)(to, trends, n, shift + i * LIMB_PIECE, mask, x < 0 ? -piece : piece);
+    }
+}
+
+/* Whether an input of a program is larger than limbs may be multiplied by at once. */
+static int LANES_NAME(limbs_large)(const lanes_program *p, const lanes_word *x) {
+    for (int i = 0; i < p->inputs; i++)
+        if (p->input[i].of != LANES_LEAST && p->input[i].of != LANES_GREATEST)
+            if (x[i].i <= -(1 << LIMB_FACTOR) || x[i].i >= 1 << LIMB_FACTOR) return 1;
+    return 0;
+}
+
+/* What the lanes of a group read, times what m events make of it, into `sum`: planes of `limbs` limbs, and the others.
+ * Returns how many limbs of these are in use; 0 where there is no trend. */
+LANE_INLINE int LANES_NAME(limbs_sum)(
+    const lanes_shape *s, const lanes_limbs *w, const lanes_program *p, const lanes_group *g, lanes_word *cells,
+    const lanes_word *x, int64_t m, int large, LANE_INTS *sum, uint64_t *found
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    const int limbs = w->limbs, whole = w->whole[g->chunk], others = s->planes - s->whole;
+    const lanes_source *const end = p->source + g->sources_end;
+    LANE_INTS start = {0};
+    int n = 0;
+    for (const lanes_source *from = p->source + g->sources; from < end; from++) {
+        const int used = from->slot == LANES_START ? 1 : *limbs_in_use(s, cells, g->chunk, from->slot);
+        if (from->slot == LANES_START) start += masks[from->mask];
+        if (used > n) n = used;
+    }
+    if (n == 0) return 0;
+    if (n > w->most) n = w->most; /* what is above belongs to lanes of another group */
+    const int grown = n + limbs_grown(m, g->loop, large);
+    for (int k = 0; k < whole + (others > 0); k++) { /* then the other planes at once, as they follow */
+        LANE_INTS *to = sum + (long)k * limbs;
+        const int length = k < whole ? n : others;
+        int first = 1;
+        for (const lanes_source *from = p->source + g->sources; from < end; from++) {
+            if (from->slot == LANES_START) continue;
+            const LANE_INTS *cell = LANE_CELL(cells, g->chunk, from->slot) + (long)k * limbs, mask = masks[from->mask];
+            if (first) for (int i = 0; i < length; i++) to[i] = cell[i] & mask;
+            else if (k < whole) for (int i = 0; i < length; i++) to[i] += cell[i] & mask;
+            else for (int i = 0; i < length; i++)
+                to[i] = LANES_NAME(lanes_either)(to[i], cell[i] & mask, s->whole + i < s->ranks);
+            first = 0;
+        }
+        if (first) for (int i = 0; i < length; i++) to[i] = (LANE_INTS){0};
+        if (k < whole) for (int i = n; i < grown; i++) to[i] = (LANE_INTS){0};
+        if (k == 0) to[0] -= start;
+    }
+    if (found || others) {
+        LANE_INTS any = {0};
+        for (int i = 0; i < n; i++) any |= sum[i];
+        LANES_NAME(lanes_note)(found, g->chunk, LANES_NAME(lanes_some)(any));
+        any = (LANE_INTS)(any != 0);
+        LANE_INTS *to = sum + (long)whole * limbs - s->whole;
+        for (const lanes_bind *b = p->bind + g->binds; b < p->bind + g->binds_end; b++)
+            if (b->plane >= s->whole)
+                to[b->plane] = LANES_NAME(lanes_either)(
+                    to[b->plane], any & masks[b->mask] & x[b->input].i, b->plane < s->ranks
+                );
+    }
+    const int follow = m > 1 && g->loop;
+    for (int k = whole - 1; k >= 0; k--) { /* the count last, for the others read it */
+        LANE_INTS *to = sum + (long)k * limbs;
+        if (follow) { /* the number, m bits higher, without itself */
+            const int high = (int)(m / LIMB_BITS), part = (int)(m % LIMB_BITS);
+            for (int i = grown - 1; i >= 0; i--) {
+                LANE_INTS up = -to[i];
+                if (i >= high) up += (to[i - high] << part) & LIMB_MASK;
+                if (i > high) up += to[i - high - 1] >> (LIMB_BITS - part);
+                to[i] = up;
+            }
+        } else if (m > 1) {
+            for (int i = 0; i < n; i++) to[i] *= m;
+        }
+        if (k)
+            for (const lanes_bind *b = p->bind + g->binds; b < p->bind + g->binds_end; b++)
+                if (b->plane == k)
+                    LANES_NAME(limbs_bind)(to, sum, n, follow ? m - 1 : 0, masks[b->mask], x[b->input].i);
+    }
+    return grown;
+}
+
+LANE_INLINE void LANES_NAME(limbs_add)(
+    const lanes_shape *s, const lanes_limbs *w, const lanes_program *p, const lanes_group *g, lanes_word *cells,
+    const LANE_INTS *sum, int n
+) {
+    const int limbs = w->limbs, whole = w->whole[g->chunk], others = s->planes - s->whole;
+    for (int target = g->targets; target < g->targets_end; target++) {
+        LANE_INTS *cell = LANE_CELL(cells, g->chunk, p->target[target]);
+        unsigned short *used = limbs_in_use(s, cells, g->chunk, p->target[target]);
+        for (int k = 0; k < whole; k++)
+            for (int i = 0; i < n; i++) cell[k * limbs + i] += sum[k * limbs + i];
+        for (int i = whole * limbs; i < whole * limbs + others; i++)
+            cell[i] = LANES_NAME(lanes_either)(cell[i], sum[i], s->whole + i - whole * limbs < s->ranks);
+        if (n > *used) *used = (unsigned short)n;
+    }
+}
+
+/* The same at once, for one target and at most two sources that are slots; events that do not follow one another bring
+ * no more than limbs may be multiplied by. The count is written last, for the other planes read it. */
+LANE_INLINE void LANES_NAME(limbs_extend)(
+    const lanes_shape *s, const lanes_limbs *w, const lanes_program *p, const lanes_group *g, lanes_word *cells,
+    const lanes_word *x, int64_t m, uint64_t *found, const int slots
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    const int limbs = w->limbs, whole = w->whole[g->chunk], others = s->planes - s->whole, to = p->target[g->targets];
+    unsigned short *used = limbs_in_use(s, cells, g->chunk, to);
+    LANE_INTS *cell = LANE_CELL(cells, g->chunk, to), mask[2], start = {0}, any = {0};
+    const LANE_INTS *from[2] = {cell, cell};
+    int n = 0, read = 0;
+    for (const lanes_source *source = p->source + g->sources; source < p->source + g->sources_end; source++) {
+        if (source->slot == LANES_START) {
+            start += masks[source->mask];
+            if (n == 0) n = 1;
+            continue;
+        }
+        const int more = *limbs_in_use(s, cells, g->chunk, source->slot);
+        from[read] = LANE_CELL(cells, g->chunk, source->slot);
+        mask[read++] = masks[source->mask];
+        if (more > n) n = more;
+    }
+    if (n == 0) return;
+    if (n > w->most) n = w->most;
+#define LANE_READ(at) \
+    (slots == 0 ? (LANE_INTS){0} : slots == 1 ? from[0][at] & mask[0] : (from[0][at] & mask[0]) + (from[1][at] & mask[1]))
+    for (int k = whole - 1; k > 0; k--) {
+        const long at = (long)k * limbs;
+        if (slots)
+            for (int i = 0; i < n; i++) cell[at + i] += LANE_READ(at + i) * m;
+        for (const lanes_bind *b = p->bind + g->binds; b < p->bind + g->binds_end; b++) {
+            if (b->plane != k) continue;
+            const LANE_INTS lanes = masks[b->mask];
+            const int64_t by = x[b->input].i;
+            cell[at] -= (start & lanes) * by;
+            if (slots)
+                for (int i = 0; i < n; i++) cell[at + i] += (LANE_READ(i) & lanes) * by;
+        }
+    }
+    if (found || others) {
+        any = start;
+        for (int i = 0; i < n; i++) any |= LANE_READ(i);
+        LANES_NAME(lanes_note)(found, g->chunk, LANES_NAME(lanes_some)(any));
+        any = (LANE_INTS)(any != 0);
+        const int before = whole * limbs - s->whole;
+        for (int k = s->whole; k < s->planes; k++)
+            for (int i = 0; i < slots; i++)
+                cell[before + k] = LANES_NAME(lanes_either)(cell[before + k], from[i][before + k] & mask[i], k < s->ranks);
+        for (const lanes_bind *b = p->bind + g->binds; b < p->bind + g->binds_end; b++)
+            if (b->plane >= s->whole)
+                cell[before + b->plane] = LANES_NAME(lanes_either)(
+                    cell[before + b->plane], any & masks[b->mask] & x[b->input].i, b->plane < s->ranks
+                );
+    }
+    if (slots && m == 1)
+        for (int i = 0; i < n; i++) cell[i] += LANE_READ(i);
+    else if (slots)
+        for (int i = 0; i < n; i++) cell[i] += LANE_READ(i) * m;
+    cell[0] -= start * m;
+#undef LANE_READ
+    if (n > *used) *used = (unsigned short)n;
+}
+
+/* Whether that serves a group; the number of slots that it reads then, else -1. */
+LANE_INLINE int LANES_NAME(limbs_simple)(const lanes_program *p, const lanes_group *g, int64_t m, int large) {
+    int slots = 0;
+    for (const lanes_source *from = p->source + g->sources; from < p->source + g->sources_end; from++)
+        slots += from->slot != LANES_START;
+    return large || (m > 1 && g->loop) || g->targets_end - g->targets != 1 || slots > 2 ? -1 : slots;
+}
+
+static void LANES_NAME(limbs_kill)(
+    const lanes_shape *s, const lanes_limbs *w, const lanes_program *p, lanes_word *cells
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    for (const lanes_kill *kill = p->kill; kill < p->kill + p->kills; kill++) {
+        LANE_INTS *cell = LANE_CELL(cells, kill->chunk, kill->slot);
+        const int vectors = w->whole[kill->chunk] * w->limbs + s->planes - s->whole;
+        for (int i = 0; i < vectors; i++) cell[i] &= ~masks[kill->mask];
+    }
+}
+
+/* What events of one time, or a burst, do to some cohorts: all reads, then the guards, then all writes. */
+static void LANES_NAME(limbs_step)(
+    const lanes_shape *s, const lanes_limbs *w, const lanes_taken *taken, int takes, lanes_word *const *cells,
+    int cohorts, lanes_word *sums, uint64_t *found
+) {
+    const int direct = takes == 1 && taken->program->direct;
+    for (int cohort = 0; cohort < cohorts; cohort++) {
+        lanes_word *to = cells[cohort];
+        LANE_INTS *sum = (LANE_INTS *)sums;
+        for (const lanes_taken *t = taken; t < taken + takes; t++) {
+            const lanes_program *p = t->program;
+            const int large = LANES_NAME(limbs_large)(p, t->x);
+            for (const lanes_group *g = p->group; g < p->group + p->groups; g++) {
+                const int slots = direct ? LANES_NAME(limbs_simple)(p, g, t->m, large) : -1;
+                if (slots == 2) LANES_NAME(limbs_extend)(s, w, p, g, to, t->x, t->m, found, 2);
+                else if (slots == 1) LANES_NAME(limbs_extend)(s, w, p, g, to, t->x, t->m, found, 1);
+                else if (slots == 0) LANES_NAME(limbs_extend)(s, w, p, g, to, t->x, t->m, found, 0);
+                if (slots >= 0) continue;
+                const int n = LANES_NAME(limbs_sum)(s, w, p, g, to, t->x, t->m, large, sum + 1, found);
+                if (direct) {
+                    if (n) LANES_NAME(limbs_add)(s, w, p, g, to, sum + 1, n);
+                    continue;
+                }
+                *(int *)sum = n;
+                sum += 1 + w->whole[g->chunk] * w->limbs + s->planes - s->whole;
+            }
+        }
+        for (const lanes_taken *t = taken; t < taken + takes; t++) LANES_NAME(limbs_kill)(s, w, t->program, to);
+        if (direct) continue;
+        sum = (LANE_INTS *)sums;
+        for (const lanes_taken *t = taken; t < taken + takes; t++)
+            for (const lanes_group *g = t->program->group; g < t->program->group + t->program->groups; g++) {
+                const int n = *(const int *)sum;
+                if (n) LANES_NAME(limbs_add)(s, w, t->program, g, to, sum + 1, n);
+                sum += 1 + w->whole[g->chunk] * w->limbs + s->planes - s->whole;
+            }
+    }
+}
+
+/* Bring up the carries of a cohort; returns the most limbs in use. */
+static int LANES_NAME(limbs_carry)(const lanes_shape *s, const lanes_limbs *w, lanes_word *cells) {
+    int most = 0;
+    for (int chunk = 0; chunk < s->chunks; chunk++)
+        for (int slot = 0; slot < w->slots[chunk]; slot++) {
+            LANE_INTS *cell = LANE_CELL(cells, chunk, slot), more = {0};
+            unsigned short *used = limbs_in_use(s, cells, chunk, slot);
+            int n = *used;
+            const int top = n < w->limbs ? n : n - 1; /* where all have been carried since there was a step, it is full */
+            if (n == 0) continue;
+            for (int k = 0; k < w->whole[chunk]; k++) {
+                LANE_INTS *x = cell + (long)k * w->limbs, carry = {0};
+                for (int i = 0; i < top; i++) {
+                    const LANE_INTS t = x[i] + carry;
+                    x[i] = t & LIMB_MASK;
+                    carry = t >> LIMB_BITS;
+                }
+                x[top] += carry;
+            }
+            for (n = top + 1; n > 1; n--) { /* the highest limbs that are no more than a sign */
+                more = (LANE_INTS){0};
+                for (int k = 0; k < w->whole[chunk]; k++) {
+                    const LANE_INTS x = cell[(long)k * w->limbs + n - 1];
+                    more |= x ^ (x >> 63);
+                }
+                if (LANES_NAME(lanes_any)(more)) break;
+                for (int k = 0; k < w->whole[chunk]; k++) {
+                    LANE_INTS *x = cell + (long)k * w->limbs + n - 2;
+                    x[0] += x[1] << LIMB_BITS;
+                    x[1] = (LANE_INTS){0};
+                }
+            }
+            *used = (unsigned short)n;
+            if (n > most) most = n;
+        }
+    return most;
+}
+
+/* Finds the lanes in which an event would extend a trend, the empty one included. */
+static void LANES_NAME(limbs_find)(
+    const lanes_shape *s, const lanes_limbs *w, const lanes_program *p, lanes_word *cells, uint64_t *found
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    for (const lanes_group *g = p->group; g < p->group + p->groups; g++) {
+        LANE_INTS some = {0};
+        for (const lanes_source *from = p->source + g->sources; from < p->source + g->sources_end; from++) {
+            if (from->slot == LANES_START) {
+                some |= masks[from->mask];
+                continue;
+            }
+            const LANE_INTS *cell = LANE_CELL(cells, g->chunk, from->slot);
+            const int n = *limbs_in_use(s, cells, g->chunk, from->slot);
+            for (int i = 0; i < n; i++) some |= cell[i] & masks[from->mask];
+        }
+        LANES_NAME(lanes_note)(found, g->chunk, LANES_NAME(lanes_some)(some));
+    }
+}
+
+/* The sum of what a group reads, as `limbs_sum`. */
+static int LANES_NAME(limbs_total)(
+    const lanes_shape *s, const lanes_limbs *w, const lanes_program *p, const lanes_group *g, lanes_word *cells,
+    lanes_word *sum
+) {
+    return LANES_NAME(limbs_sum)(s, w, p, g, cells, 0, 1, 0, (LANE_INTS *)sum, 0);
+}
+
+#undef LANE_CELL
