@@ -321,3 +321,20 @@ def test_floats_are_added_exactly_and_saved() -> None:
     assert rows_of("f(x, g) AND y = x * 2.0 - 1.0", events[:1]) == [
         (0, events[0]["x"] + 0.0, events[0]["g"], events[0]["x"] * 2 - 1)
     ]
+
+
+def test_regular_expressions_do_not_backtrack() -> None:
+    policy = Policy.parse(r's(x) AND x MATCHES r"^\(a+\)+$"', "s(a: string)")
+    events = [{"time": 1, "type": "s", "a": "a" * 40 + "b"}, {"time": 2, "type": "s", "a": "aa"}]
+    assert [row["x"] for row in run(policy, events)] == ["aa"]
+    with pytest.raises(PolicyError, match="no back-references"):
+        Policy.parse(r's(x) AND x MATCHES r"\(a\)\1"', "s(a: string)")
+
+
+def test_nested_equivalences_cost_their_length() -> None:
+    text = "e()"
+    for place in range(60):
+        text = f"p({place % 3}) EQUIV ({text})"
+    assert (
+        len(run(Policy.parse(text, "p(a: int) e()"), [{"time": 1, "type": "e"}, {"time": 2, "type": "p", "a": 1}])) == 1
+    )

@@ -118,6 +118,16 @@ def test_windows_in_short(short: str, long: str) -> None:
     assert values(head + short, events, "o") == values(head + long, events, "o")
 
 
+def test_regular_expressions_do_not_backtrack_and_know_all_alphabets() -> None:
+    head = 'import regex\ninput a: String\noutput o := a.matches(regex: "%s")'
+    hard = {"time": [0, 1], "a": ["a" * 40 + "b", "aaa"]}
+    assert [value for _, value in values(head % "^(a+)+$", hard, "o")] == [False, True]
+    letters = {"time": [0, 1, 2], "a": ["é1", "٣٣", "a"]}
+    assert [value for _, value in values(head % r"^\w+\d$", letters, "o")] == [True, True, False]
+    with pytest.raises(WorkloadError, match="no back-references"):
+        Specification.parse(head % r"(a)\1")
+
+
 def test_discrete_windows_in_short_and_what_only_looks_so() -> None:
     events = {"time": [0, 1, 2], "a": [1, 2, 3]}
     head = "import math\ninput a: Int64\noutput o := "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from hamlet.language.regular import RegularExpression
 from hamlet.policies.relations.values import POOLED, Codes, Pool, floats_of
 from hamlet.policies.syntax.formula import Type
 
@@ -48,13 +51,14 @@ def substring(left: Codes, right: Codes, pool: Pool) -> npt.NDArray[np.bool_]:
 
 def matches(codes: Codes, pattern: str, pool: Pool) -> npt.NDArray[np.bool_]:
     """Which texts have a part that fits the pattern."""
-    expression = compile_pattern(pattern)
     kinds, places = np.unique(codes, return_inverse=True)
-    found = np.fromiter((expression.search(str(text)) is not None for text in pool.decode(kinds, "string")), bool)
+    texts = pa.array(pool.decode(kinds, "string"), pa.string())
+    found = np.asarray(compile_pattern(pattern).found_in(texts).to_numpy(zero_copy_only=False), bool)
     return found[places] if len(kinds) else np.zeros(0, bool)
 
 
-def compile_pattern(pattern: str) -> re.Pattern[str]:
+@functools.lru_cache(maxsize=256)
+def compile_pattern(pattern: str) -> RegularExpression:
     r"""A regular expression of OCaml's ``Str`` library, where groups and alternatives are ``\(``, ``\)`` and ``\|``.
 
     Raises
@@ -91,10 +95,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         else:
             parts.append(letter if letter in ".*+?^$" else re.escape(letter))
         place += 1
-    try:
-        return re.compile("".join(parts), re.MULTILINE)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(str(error)) from None
+    return RegularExpression(f"(?m){''.join(parts)}")
 
 
 def sort_key(values: Sequence[Any]) -> tuple[Any, ...]:

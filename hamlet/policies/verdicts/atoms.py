@@ -134,7 +134,7 @@ def _test_of(formula: Comparison | Substring | Matches) -> Callable[[dict[str, A
             return lambda values: str(one(values)) in str(two(values))
         case Matches(term, pattern):
             one, expression = compiled(term), compile_pattern(pattern)
-            return lambda values: expression.search(str(one(values))) is not None
+            return lambda values: expression.found(str(one(values)))
 
 
 def array_of(values: Any, kind: pa.DataType) -> pa.Array:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 from hamlet.errors import near_miss
 from hamlet.language.query import Span
+from hamlet.language.regular import RegularExpression, of_any_alphabet
 from hamlet.streams.check.accesses import Accesses
 from hamlet.streams.check.declarations import read_type
 from hamlet.streams.check.unify import (
@@ -184,9 +184,8 @@ class Functions(Accesses):
         if parts[1].kind != "constant" or not isinstance(pattern, str):
             return self.wrong("the regular expression is a literal", parts[1].span, _example("matches"))
         try:
-            with warnings.catch_warnings(action="ignore"):
-                re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
+            RegularExpression(of_any_alphabet(pattern))
+        except ValueError as error:
             return self.wrong(f"this is not a regular expression: {error}", parts[1].span, None)
         return Node("call", Type(BOOL), span, parts, "matches")
 

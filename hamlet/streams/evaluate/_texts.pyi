@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 from hamlet.streams.evaluate._nodes import Node
@@ -14,4 +15,4 @@ class FormatNode(Node):
     def __init__(self, template: str, arguments: list[Node]) -> None: ...
 
 class MatchNode(Node):
-    def __init__(self, text: Node, pattern: str) -> None: ...
+    def __init__(self, text: Node, search: Callable[[str], bool]) -> None: ...

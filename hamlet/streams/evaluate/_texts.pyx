@@ -97,12 +97,12 @@ cdef class MatchNode(Node):
     cdef Node text
     cdef object search
 
-    def __init__(self, Node text, str pattern):
-        self.family, self.text, self.search = BOOL, text, re.compile(pattern).search
+    def __init__(self, Node text, object search):
+        self.family, self.text, self.search = BOOL, text, search
 
     cdef int num(self, Instance me, Cell* out) except -1:
         cdef object value = self.text.obj(me)
         if value is None:
             return 0
-        out.i = self.search(value) is not None
+        out.i = self.search(value)
         return 1

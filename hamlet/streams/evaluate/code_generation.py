@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hamlet.language.regular import RegularExpression, of_any_alphabet
 from hamlet.streams.evaluate._arithmetic import CompareNode, FloatNode, IntegerNode
 from hamlet.streams.evaluate._nodes import ConstantNode, Node
 from hamlet.streams.evaluate._operators import (
@@ -128,7 +129,8 @@ class Builder:
         if name == "matches":
             pattern = arguments[1]
             assert isinstance(pattern, ir.Constant)
-            return MatchNode(self.node(arguments[0], reader), str(pattern.value))
+            expression = RegularExpression(of_any_alphabet(str(pattern.value)))
+            return MatchNode(self.node(arguments[0], reader), expression.found)
         nodes = [self.node(each, reader) for each in arguments]
         if name in ("cast", "widen"):
             return CastNode(family_of(call.type), nodes[0])

@@ -82,7 +82,7 @@ def test(formula: Comparison | Substring | Matches, valuation: Valuation) -> boo
     match formula:
         case Matches(term, pattern):
             text = value_of(term, valuation)
-            return None if _many(text) else compile_pattern(pattern).search(str(text)) is not None
+            return None if _many(text) else compile_pattern(pattern).found(str(text))
         case Substring(left, right):
             one, two = value_of(left, valuation), value_of(right, valuation)
             return None if _many(one) or _many(two) else one in two
