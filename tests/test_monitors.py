@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import datetime
 import itertools
+import os
 import pickle
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -508,6 +511,41 @@ def test_threads_wait_for_each_other(notation: Notation) -> None:
     assert not wrong
     if notation.name != "specifications":  # events of one time are in the order in which they came
         assert by_text(rows + monitor.close()) == by_text(expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@each_notation
+def test_a_fork_goes_on_beside_busy_threads(notation: Notation) -> None:
+    """The monitor that nobody is in goes on in both processes; one that a thread is in goes on, or refuses."""
+    events = notation.events(200)
+    expected = by_text(rows_of(notation.make(notation.text), [events]))
+    monitor, busy = notation.make(notation.text), notation.make(notation.text, lateness=10**6)
+    rows = monitor.push(events[:100])
+    stopped = threading.Event()
+
+    def push() -> None:
+        while not stopped.is_set():
+            busy.push(events)
+
+    threads = [threading.Thread(target=push) for _ in range(2)]
+    for each in threads:
+        each.start()
+    try:
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)  # nothing may wait for threads that are not there
+                with contextlib.suppress(HamletError):
+                    busy.push(events)
+                right = by_text(rows + monitor.push(events[100:]) + monitor.close()) == expected
+                os._exit(0 if right else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stopped.set()
+        for each in threads:
+            each.join()
+    assert by_text(rows + monitor.push(events[100:]) + monitor.close()) == expected
 
 
 if __name__ == "__main__":

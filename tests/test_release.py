@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import sysconfig
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -70,3 +74,23 @@ def test_the_source_distribution_has_all_that_tests_and_documents_need() -> None
     packages, others = ("hamlet", "optimizer", "datasets", "bench"), ("workloads", "docs", "examples", "fuzz", "tools")
     for folder in (*packages, "tests", *others):
         assert f"recursive-include {folder} " in manifest, folder
+
+
+@pytest.mark.skipif("WHEEL" not in os.environ, reason="make wheel builds one, and asks for this")
+def test_a_wheel_is_all_that_another_machine_needs(tmp_path: Path) -> None:
+    """A fresh environment without a compiler; what the wheel depends on is that of this environment."""
+    [wheel] = (ROOT / os.environ["WHEEL"]).glob("*manylinux*.whl")
+    fresh = tmp_path / "fresh"
+    subprocess.run([sys.executable, "-m", "venv", str(fresh)], check=True)
+    python = fresh / "bin" / "python"
+    nothing = {"PATH": str(fresh / "bin"), "HOME": str(tmp_path)}
+    install = [python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel]
+    subprocess.run(install, check=True, env=nothing, cwd=tmp_path)
+    [packages] = (fresh / "lib").glob("python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    said = subprocess.run(
+        [python, "-c", "import hamlet; print(hamlet.__file__)"],
+        check=True, env=nothing, cwd=tmp_path, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    assert said.startswith(str(fresh))
+    subprocess.run([fresh / "bin" / "hamlet", "doctor"], check=True, env=nothing, cwd=tmp_path, capture_output=True)

@@ -7,7 +7,9 @@ call at a time, what is refused after the end, and what becomes of a monitor who
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -53,6 +55,7 @@ class Monitor(ABC):
     def __init__(self) -> None:
         self.rest: list[Row] = []
         self._lock = threading.RLock()
+        _MADE.add(self)
         self._closed = False
         self._failed: str | None = None  # the error after which it cannot go on
 
@@ -210,3 +213,20 @@ class Monitor(ABC):
             error.args = (f"{message}\n{told}{mark}{hint}",)
         else:
             error.add_note(told)
+
+
+_MADE: weakref.WeakSet[Monitor] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a process that was forked: threads that were in a call are not there, and never end it."""
+    for monitor in list(_MADE):
+        if monitor._lock.acquire(blocking=False):
+            monitor._lock.release()
+        else:
+            monitor._lock = threading.RLock()
+            monitor._failed = "the process was forked while another thread was in a call of it"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
