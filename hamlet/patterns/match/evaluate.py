@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from hamlet.errors import DataError, Reports, Span
 from hamlet.patterns.automaton._walk import Matches, Table, walk
@@ -19,9 +20,12 @@ from hamlet.patterns.match.conditions import Condition, condition_of, host_text
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation, members_of
-from hamlet.patterns.match.ordered import PARTITION, ROW, Ordered, masks_of, order_rows
+from hamlet.patterns.match.ordered import Ordered, masks_of, order_rows
 
 SKIPS = {"past": 0, "next": 1, "first": 2, "last": 3}
+
+
+Shared = dict[tuple[str, ...], Ordered]
 
 
 class Failed(Exception):
@@ -58,6 +62,11 @@ class Meaning:
     def reads_labels(self) -> bool:
         """Whether any condition reads more than neighbours of the candidate row."""
         return any(each.reads_match for each in self.conditions.values())
+
+    def order_texts(self) -> list[str]:
+        """The items of ORDER BY, each in a form of its own."""
+        items = zip(self.order, self.clause.order, strict=True)
+        return [f"{read.text} {each.descending} {each.nulls_first}" for read, each in items]
 
     def key_names(self) -> list[str]:
         """The names of the partition's columns in the result."""
@@ -108,7 +117,9 @@ def read_clause(
     return found
 
 
-def evaluate(meaning: Meaning, host: Host, source: str, name: str, reports: Reports, max_steps: int) -> str:
+def evaluate(
+    meaning: Meaning, host: Host, source: str, name: str, reports: Reports, max_steps: int, shared: Shared
+) -> str:
     """The rows of a clause, as a query of the host.
 
     Parameters
@@ -123,13 +134,18 @@ def evaluate(meaning: Meaning, host: Host, source: str, name: str, reports: Repo
         Gets what the host says of expressions.
     max_steps : int
         Most steps of one start where conditions read labels.
+    shared : dict
+        The tables that are in order already: clauses of one table and one order sort it once.
 
     Raises
     ------
     Failed
         If an expression is wrong.
     """
-    ordered = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
+    key = (source, *(each.text for each in meaning.partition), "", *meaning.order_texts())
+    if key not in shared:
+        shared[key] = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
+    ordered = shared[key]
     try:
         matches = find(meaning, ordered, reports, max_steps, name)
     except Failed:
@@ -184,9 +200,8 @@ def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str
     """The rows that fulfil the conditions which the host computes, by variable; equal conditions once."""
     near = {each.variable: each for each in meaning.conditions.values() if not each.reads_match}
     texts = {name: host_text(meaning.clause, each, ordered) for name, each in near.items()}
-    distinct = {text: text for text in texts.values()}
     try:
-        masks = masks_of(ordered, distinct)
+        masks = masks_of(ordered, list(texts.values()))
     except HostError as error:
         tables = [
             (near[name].read.expression, _said(ordered.host, f"SELECT CAST(({text}) AS BOOLEAN) FROM {ordered.table}"))
@@ -258,7 +273,7 @@ def skip_message(meaning: Meaning, ordered: Ordered, reports: Reports, partition
     place = f"row {row - int(ordered.borders[partition]) + 1}"
     if meaning.partition:
         keys = ", ".join(ordered.keys)
-        values = ordered.host.execute(f"SELECT {keys} FROM {ordered.table} WHERE {ROW} = {row}").fetchall()[0]
+        values = ordered.host.execute(f"SELECT {keys} FROM {ordered.table} WHERE {ordered.row} = {row}").fetchall()[0]
         shown = [f"{name} = {value}" for name, value in zip(meaning.key_names(), values, strict=True)]
         place += f" of partition {', '.join(shown)}"
     return (
@@ -302,17 +317,12 @@ def points_of(meaning: Meaning, found: Labelled) -> tuple[Points, npt.NDArray[np
 
 def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, reports: Reports) -> str:
     """The rows of a clause, as a query of the host."""
-    import pyarrow as pa
-
     clause = meaning.clause
     points, shown = points_of(meaning, found)
     evaluation = Evaluation(clause, ordered, found, points, meaning.translate)
     reads = {f'"__hamlet_measure_{place}"': read for place, read in enumerate(meaning.measures)}
-    query = evaluation.query(reads, name)
-    display = pa.table({"__hamlet_point": np.arange(len(shown), dtype=np.int64), "__hamlet_shown": shown})
-    ordered.host.register(f"{name}_shown", display)
     keys = list(zip(meaning.key_names(), ordered.keys, strict=True))
-    listed = [(output, f"d.{column}") for output, column in keys]
+    listed = list(keys)
     measures = [(each.name, f"m.{column}") for each, column in zip(clause.measures, reads, strict=True)]
     if clause.rows == "one":
         listed += measures
@@ -322,17 +332,13 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         for item in clause.order:
             column = by_name.get(output_name(item.expression).lower())
             if column is not None and column.lower() not in taken:
-                listed.append((column, f"d.{quoted(column)}"))
+                listed.append((column, quoted(column)))
                 taken.add(column.lower())
         listed += measures
-        listed += [(each, f"d.{quoted(each)}") for each in ordered.columns if each.lower() not in taken]
+        listed += [(each, quoted(each)) for each in ordered.columns if each.lower() not in taken]
     if not listed:
-        listed = [("match", f"p.{POINT} + 1")]  # a table of the host has a column; this one can be counted
-    columns = ", ".join(f"{text} AS {quoted(output)}" for output, text in _distinct(listed))
-    text = (
-        f"SELECT {columns} FROM {name}_shown p JOIN ({query}) m USING ({POINT}) "
-        f'LEFT JOIN {ordered.table} d ON d.{ROW} = p."__hamlet_shown" ORDER BY p.{POINT}'
-    )
+        listed = [("match", f"m.{POINT} + 1")]  # a table of the host has a column; this one can be counted
+    text = _shown(evaluation, reads, shown, listed, name)
     try:
         ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS {text}")
     except HostError as error:
@@ -343,6 +349,31 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         _report(reports, single, error, clause.span)
         raise Failed from None
     return name
+
+
+def _shown(
+    evaluation: Evaluation,
+    reads: Mapping[str, Read],
+    shown: npt.NDArray[np.int64],
+    listed: Sequence[tuple[str, str]],
+    name: str,
+) -> str:
+    """A query of columns of the rows that are shown, and of measures (``m.``), in the order of the points."""
+    ordered = evaluation.ordered
+    plain = [column for _, column in listed if not column.startswith("m.")]
+    values = {column: ordered.gathered(column, shown) for column in plain}
+    source = ""
+    if any(each is None for each in values.values()):
+        own = {column: f"d.{column}" for column in plain}
+        carried: dict[str, pa.Array] = {"__hamlet_shown": pa.array(shown)}
+        source = f" LEFT JOIN {ordered.table} d ON d.{ordered.row} = m.__hamlet_shown"
+    else:
+        own = {column: f"m.__hamlet_shown_{place}" for place, column in enumerate(plain)}
+        carried = {f"__hamlet_shown_{place}": values[column] for place, column in enumerate(plain)}
+    query = evaluation.query(reads, name, carried)
+    columns = ", ".join(f"{own.get(text, text)} AS {quoted(output)}" for output, text in _distinct(listed))
+    order = f" ORDER BY m.{POINT}" if source or evaluation.joins else ""
+    return f"SELECT {columns} FROM ({query}) m{source}{order}"
 
 
 def _distinct(listed: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -390,6 +421,3 @@ def _place_in(expression: Expression, message: str) -> Span:
         if part and place >= 0:
             return Span(expression.span.start + place, expression.span.start + place + len(part))
     return expression.span
-
-
-__all__ = ["PARTITION", "Failed", "Meaning", "evaluate", "read_clause"]

@@ -37,7 +37,7 @@ from hamlet.patterns.match.evaluate import (
     skip_message,
 )
 from hamlet.patterns.match.host import Host, HostError, quoted
-from hamlet.patterns.match.ordered import ROW, Ordered
+from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import MAX_STEPS, StatementRun, parsed, the_table
 from hamlet.patterns.match.search import Searching
 from hamlet.runtime.monitor import Monitor, Row
@@ -381,7 +381,7 @@ class Matcher(Monitor):
         else:
             self._host.register("__hamlet_mark", pa.table({"m": pa.array([self._mark.as_py()], self._time_type)}))
             passed_text = f"coalesce({ordered.time} + ({within.text}) < {self._mark_text()}, false)"
-            text = f"SELECT {passed_text} AS p FROM {ordered.table} ORDER BY {ROW}"
+            text = f"SELECT {passed_text} AS p FROM {ordered.table} ORDER BY {ordered.row}"
             passed = self._host.arrow(text).column("p").to_numpy(zero_copy_only=False).astype(bool)
         return np.where((ends >= partition_end) & ~passed, _FOREVER, ends)
 
@@ -392,7 +392,8 @@ class Matcher(Monitor):
         firsts = pa.table({"r": ordered.borders[:-1]})
         self._host.register("__hamlet_firsts", firsts)
         keys = ", ".join(f"o.{each}" for each in ordered.keys)
-        text = f"SELECT {keys} FROM {ordered.table} o JOIN __hamlet_firsts f ON f.r = o.{ROW} ORDER BY o.{ROW}"
+        row = f"o.{ordered.row}"
+        text = f"SELECT {keys} FROM {ordered.table} o JOIN __hamlet_firsts f ON f.r = {row} ORDER BY {row}"
         return [repr(each) for each in self._host.execute(text).fetchall()]
 
     def _given(self, ordered: Ordered, found: Matches, left: Sequence[npt.NDArray[np.int64]]) -> list[Row]:
@@ -415,7 +416,7 @@ class Matcher(Monitor):
         for first, end in kept:
             chosen[first:end] = True
         listed = ", ".join(map(quoted, ordered.columns))
-        rows = self._host.arrow(f"SELECT {listed} FROM {ordered.table} ORDER BY {ROW}")
+        rows = self._host.arrow(f"SELECT {listed} FROM {ordered.table} ORDER BY {ordered.row}")
         self._live = rows.filter(pa.array(chosen)).cast(self._live.schema)
 
     # Saves.

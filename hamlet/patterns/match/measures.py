@@ -13,7 +13,7 @@ from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navig
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.host import quoted
 from hamlet.patterns.match.labelled import Bits, Labelled, Numbers, Points, count, target
-from hamlet.patterns.match.ordered import ROW, Ordered
+from hamlet.patterns.match.ordered import Ordered
 
 POINT, MATCH, AT, CURRENT = '"__hamlet_point"', '"__hamlet_match"', '"__hamlet_at"', '"__hamlet_current"'
 _VARIABLE, _MATCHED, _FIRST = '"__hamlet_variable"', '"__hamlet_matched"', '"__hamlet_first"'
@@ -42,7 +42,7 @@ class Evaluation:
     points: Points
     translate: Callable[[str], str]
 
-    def query(self, reads: Mapping[str, Read], prefix: str) -> str:
+    def query(self, reads: Mapping[str, Read], prefix: str, carried: Mapping[str, pa.Array] | None = None) -> str:
         """A query whose rows are the points, with `POINT` and a column per expression; NULL at rows of no match.
 
         Parameters
@@ -51,6 +51,8 @@ class Evaluation:
             By column, as the host writes it.
         prefix : str
             Begins the names of tables that are registered for the query.
+        carried : mapping of str to pyarrow.Array, optional
+            More columns of the points, by names without quotes.
         """
         numbers = {name: place for place, name in enumerate(self.clause.variables)}
         self._members = {
@@ -58,10 +60,10 @@ class Evaluation:
             for name in (*self.clause.variables, *self.clause.subsets)
         }
         self._prefix = prefix
-        self._columns: dict[str, pa.Array] = {}
+        self._columns: dict[str, pa.Array] = dict(carried or {})
         self._joins: list[str] = []
         self._rows_known = False
-        columns = []
+        columns = [f"p.{name}" for name in carried or {}]
         for place, (name, read) in enumerate(reads.items()):
             text = read.text
             for reading_place, reading in enumerate(read.readings):
@@ -70,35 +72,47 @@ class Evaluation:
                 text = text.replace(placeholder(reading_place), own)
             columns.append(f"CASE WHEN {_MATCHED} THEN ({text}) END AS {name}")
         texts = " ".join(read.text for read in reads.values()).lower()
-        if any(column.lower() in texts for column in self.ordered.columns):
+        used = [column for column in self.ordered.columns if column.lower() in texts]
+        if used and not self._gather_current(used):
             listed = ", ".join(quoted(each) for each in self.ordered.columns)
-            self._joins.append(
-                f'LEFT JOIN (SELECT {ROW} AS "__hamlet_current_row", {listed} FROM {self.ordered.table}) c '
-                f'ON c."__hamlet_current_row" = p.{CURRENT}'
-            )
+            rows = f'SELECT {self.ordered.row} AS "__hamlet_current_row", {listed} FROM {self.ordered.table}'
+            self._joins.append(f'LEFT JOIN ({rows}) c ON c."__hamlet_current_row" = p.{CURRENT}')
+        self.joins = bool(self._joins)
         self._register()
         joined = " ".join(self._joins)
         return f"SELECT {', '.join([f'p.{POINT}', *columns])} FROM {prefix}_points p {joined}"
 
     # The points, as a table of the host.
 
+    def _current(self) -> Numbers:
+        """The current row of each point, -1 for none."""
+        found, points = self.found, self.points
+        match = np.maximum(points.match, 0)
+        if not len(found):
+            return np.full(len(match), -1, np.int64)
+        end = found.first[match + 1] - 1 if points.final else points.position
+        last = np.where((points.position >= 0) & (points.match >= 0), end, -1)
+        return np.where(last >= 0, found.start[match] + last - found.first[match], -1)
+
+    def _gather_current(self, columns: Sequence[str]) -> bool:
+        """Put the values of columns at the current rows beside the points, if all have types for that."""
+        current = self._current()
+        values = {each: self.ordered.gathered(quoted(each), current) for each in columns}
+        if any(each is None for each in values.values()):
+            return False
+        self._columns |= {quoted(name): each for name, each in values.items()}
+        return True
+
     def _register(self) -> None:
         found, points = self.found, self.points
         there = points.match >= 0
         match = np.maximum(points.match, 0)
-        current = np.full(len(match), -1, np.int64)
-        number = np.zeros(len(match), np.int64)
-        if len(found):
-            position = points.position
-            end = found.first[match + 1] - 1 if points.final else position
-            last = np.where((position >= 0) & there, end, -1)
-            current = np.where(last >= 0, found.start[match] + last - found.first[match], -1)
-            number = found.number[match]
+        number = found.number[match] if len(found) else np.zeros(len(match), np.int64)
         columns = {
             POINT: pa.array(np.arange(len(match), dtype=np.int64)),
             MATCH: _nullable(points.match),
             AT: pa.array(np.where(points.position >= 0, points.position, -1 - match)),
-            CURRENT: _nullable(current),
+            CURRENT: _nullable(self._current()),
             NUMBER: pa.array(number, mask=~there),
             _MATCHED: pa.array(there),
             **self._columns,
@@ -155,14 +169,19 @@ class Evaluation:
         at = own.replace("_value_", "_row_")
         self._columns[at] = _nullable(row)
         if not reading.reads_label and not reading.reads_number:
-            inner = f"SELECT {ROW} AS {at}, ({reading.value}) AS {own} FROM {self.ordered.table}"
+            values = self.ordered.gathered(reading.value, row)
+            if values is not None:
+                del self._columns[at]
+                self._columns[own] = values
+                return
+            inner = f"SELECT {self.ordered.row} AS {at}, ({reading.value}) AS {own} FROM {self.ordered.table}"
             self._joins.append(f"LEFT JOIN ({inner}) USING ({at})")
             return
         label = own.replace("_value_", "_label_")
         self._columns[label] = self._labels(position)
         listed = ", ".join(f"s.{quoted(each)}" for each in self.ordered.columns)
         outer = f"SELECT q.{POINT}, q.{label} AS {LABEL}, q.{NUMBER}, {listed} FROM {self._prefix}_points q "
-        outer += f"JOIN {self.ordered.table} s ON s.{ROW} = q.{at}"
+        outer += f"JOIN {self.ordered.table} s ON s.{self.ordered.row} = q.{at}"
         self._joins.append(f"LEFT JOIN (SELECT {POINT}, ({reading.value}) AS {own} FROM ({outer})) USING ({POINT})")
 
     def _aggregate(self, reading: Aggregation, own: str) -> None:
@@ -175,7 +194,8 @@ class Evaluation:
         rows = f"{self._prefix}_rows"
         listed = ", ".join([f"r.{each}" for each in (MATCH, AT, _VARIABLE, LABEL, NUMBER)])
         listed += "".join(f", s.{quoted(each)}" for each in self.ordered.columns)
-        base = f'SELECT {listed} FROM {rows} r LEFT JOIN {self.ordered.table} s ON s.{ROW} = r."__hamlet_matched_row"'
+        joined = f'LEFT JOIN {self.ordered.table} s ON s.{self.ordered.row} = r."__hamlet_matched_row"'
+        base = f"SELECT {listed} FROM {rows} r {joined}"
         seen = f"{_VARIABLE} IS NOT NULL"
         if members is not None:
             seen = f"{_VARIABLE} IN ({', '.join(map(str, members))})"
@@ -234,7 +254,8 @@ def _nullable(values: Numbers) -> pa.Array:
 
 
 def _bare(name: str) -> str:
-    return name.strip('"')
+    """A quoted name without its quotes."""
+    return name[1:-1].replace('""', '"') if name[:1] == '"' else name
 
 
 def all_points(found: Labelled, chosen: Bits) -> Points:

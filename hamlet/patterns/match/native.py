@@ -18,7 +18,7 @@ from hamlet.patterns.clause.expressions import NUMBER, Aggregation, Navigation, 
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Condition, is_near
 from hamlet.patterns.match.host import HostError, quoted
-from hamlet.patterns.match.ordered import ROW, Ordered
+from hamlet.patterns.match.ordered import Ordered
 
 if TYPE_CHECKING:
     from hamlet.patterns.match.search import Tables
@@ -201,9 +201,7 @@ class _Compiler:
         """The value of a column where its row is missing: the expression over NULL."""
         ordered = self.ordered
         listed = ", ".join(f"NULL AS {quoted(each)}" for each in ordered.columns)
-        typed = (
-            f"SELECT * FROM (SELECT * FROM {ordered.table} LIMIT 0) UNION ALL BY NAME SELECT {listed}, NULL AS {ROW}"
-        )
+        typed = f"SELECT * FROM (SELECT * FROM {ordered.table} LIMIT 0) UNION ALL BY NAME SELECT {listed}"
         cast = _kind_of(ordered.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM ({typed})").fetchall()[0][1])[1]
         rows = ordered.host.execute(f"SELECT {cast.format(text)} FROM ({typed})").fetchall()
         value = rows[0][0]

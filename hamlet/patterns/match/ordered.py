@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from hamlet.patterns.match.host import Host, quoted
 
-ROW = '"__hamlet_row"'
-PARTITION = '"__hamlet_partition"'
+_ROW = '"__hamlet_row"'
 _INPUT = '"__hamlet_input"'
+# Types whose values come through Arrow and back as they are.
+_PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
+_PLAIN |= {"FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 
 
 @dataclass
@@ -23,14 +27,18 @@ class Ordered:
     ----------
     host : Host
     table : str
-        Its name in the host; beside the columns it has `ROW`, and `PARTITION` where there are several.
+        Its name in the host; beside the columns it has those of expressions.
     columns : list of str
         Those of the source.
     keys : list of str
         The columns of the partition's expressions, as the host writes them.
     time : str or None
         The column of the first expression of ORDER BY.
+    row : str
+        The number of a row, as the host writes it.
     borders : int64 array of shape (partitions + 1,)
+    masks : dict of str to uint8 array
+        The rows that fulfil conditions, by their text.
     """
 
     host: Host
@@ -38,17 +46,25 @@ class Ordered:
     columns: list[str]
     keys: list[str]
     time: str | None
+    row: str
     borders: npt.NDArray[np.int64]
+    masks: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict, repr=False)
+    _known: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def rows(self) -> int:
         """How many rows there are."""
         return int(self.borders[-1])
 
-    @property
-    def has_partitions(self) -> bool:
-        """Whether there is a PARTITION BY."""
-        return bool(self.keys)
+    def gathered(self, value: str, rows: npt.NDArray[np.int64]) -> pa.ChunkedArray | None:
+        """The values of an expression at rows, NULL at -1; None where Arrow would change its type."""
+        if value not in self._known:
+            kind = self.host.execute(f"DESCRIBE SELECT ({value}) AS v FROM {self.table}").fetchall()[0][1]
+            plain = kind in _PLAIN or kind.startswith("DECIMAL(")
+            text = f"SELECT ({value}) AS v FROM {self.table}"
+            self._known[value] = self.host.arrow(text).column("v").combine_chunks() if plain else None
+        found = self._known[value]
+        return None if found is None else found.take(pa.array(rows, mask=rows < 0))
 
     def shifted(self, value: str, step: int) -> str:
         """The host's expression for a value so many rows further on, NULL beyond the ends of the partition."""
@@ -56,18 +72,19 @@ class Ordered:
         if step == 0:
             return f"({value})"
         there = f"{function}(({value}), {abs(step)}) OVER ()"
-        if not self.has_partitions:
+        if not self.keys:
             return there
-        return f"(CASE WHEN {function}({PARTITION}, {abs(step)}) OVER () = {PARTITION} THEN {there} END)"
+        same = (f"{function}({key}, {abs(step)}) OVER () IS NOT DISTINCT FROM {key}" for key in self.keys)
+        return f"(CASE WHEN {' AND '.join(same)} THEN {there} END)"
 
     def ends(self, duration: str) -> npt.NDArray[np.int64]:
         """By row, the first row of the partition whose time is more than a duration later; shape (rows,)."""
-        partition = f"PARTITION BY {PARTITION} " if self.has_partitions else ""
+        partition = f"PARTITION BY {', '.join(self.keys)} " if self.keys else ""
         text = (
-            f"SELECT CASE WHEN {self.time} IS NULL THEN {ROW} "
-            f"ELSE 1 + max({ROW}) OVER ({partition}ORDER BY {self.time} "
+            f"SELECT CASE WHEN {self.time} IS NULL THEN {self.row} "
+            f"ELSE 1 + max({self.row}) OVER ({partition}ORDER BY {self.time} "
             f"RANGE BETWEEN CURRENT ROW AND ({duration}) FOLLOWING) END AS e "
-            f"FROM {self.table} ORDER BY {ROW}"
+            f"FROM {self.table} ORDER BY {self.row}"
         )
         return np.ascontiguousarray(self.host.arrow(text).column("e").to_numpy(), np.int64)
 
@@ -94,45 +111,52 @@ def order_rows(
         Expressions, whether each descends, and whether NULL comes first.
     """
     columns = [row[0] for row in host.execute(f"DESCRIBE {source}").fetchall()]
-    keys = [f'"__hamlet_key_{place}"' for place in range(len(partition))]
-    times = [f'"__hamlet_order_{place}"' for place in range(len(order))]
-    added = [f"({text}) AS {key}" for text, key in zip(partition, keys, strict=True)]
-    added += [f"({text}) AS {time}" for (text, _, _), time in zip(order, times, strict=True)]
+    known = {form: quoted(each) for each in columns for form in (each.lower(), quoted(each).lower())}
+    added: dict[str, str] = {}
+    keys = [_named(text, f'"__hamlet_key_{place}"', known, added) for place, text in enumerate(partition)]
+    times = [_named(text, f'"__hamlet_order_{place}"', known, added) for place, (text, _, _) in enumerate(order)]
     sorting = [f"{key} NULLS LAST" for key in keys]
     sorting += [
         f"{time} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
         for (_, descending, nulls_first), time in zip(order, times, strict=True)
     ]
     inner = f"SELECT *, row_number() OVER () AS {_INPUT} FROM ({source})"
-    text = f"SELECT {', '.join(['*', *added])} FROM ({inner}) ORDER BY {', '.join([*sorting, _INPUT])}"
-    kept = ", ".join([*map(quoted, columns), *keys, *times[:1]])
-    if keys:
-        new = " OR ".join(f"{key} IS DISTINCT FROM lag({key}) OVER ()" for key in keys)
-        text = f'SELECT *, ({new}) AS "__hamlet_new" FROM ({text})'
-        number = f'sum("__hamlet_new"::INTEGER) OVER (ROWS UNBOUNDED PRECEDING)::BIGINT AS {PARTITION}, '
-    else:
-        number = ""
-    host.execute(
-        f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {number}row_number() OVER () - 1 AS {ROW}, {kept} FROM ({text})"
-    )
+    listed = ["*", *(f"({text}) AS {name}" for name, text in added.items())]
+    text = f"SELECT {', '.join(listed)} FROM ({inner}) ORDER BY {', '.join([*sorting, _INPUT])}"
+    kept = ", ".join(dict.fromkeys([*map(quoted, columns), *keys, *times[:1]]))
+    row = "rowid"  # the host's own numbers of the rows of a new table
+    if "rowid" in known:
+        row, kept = _ROW, f"row_number() OVER () - 1 AS {_ROW}, {kept}"
+    host.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {kept} FROM ({text})")
     rows = host.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
     borders = np.array([0, rows], np.int64)
     if keys and rows:
-        firsts = host.arrow(f"SELECT min({ROW}) AS f FROM {name} GROUP BY {PARTITION}").column("f").to_numpy()
-        borders = np.append(np.sort(firsts), rows).astype(np.int64)
+        new = " OR ".join(f"{key} IS DISTINCT FROM lag({key}) OVER ()" for key in keys)
+        marked = f"SELECT {row} AS r, ({new}) AS n FROM {name}"
+        firsts = host.arrow(f"SELECT r FROM ({marked}) WHERE n AND r > 0").column("r").to_numpy()
+        borders = np.concatenate([[0], np.sort(firsts), [rows]]).astype(np.int64)
     elif not rows:
         borders = np.zeros(1, np.int64)
-    return Ordered(host, name, columns, keys, times[0] if times else None, borders)
+    return Ordered(host, name, columns, keys, times[0] if times else None, row, borders)
 
 
-def masks_of(ordered: Ordered, conditions: Mapping[str, str]) -> dict[str, npt.NDArray[np.uint8]]:
-    """Which rows fulfil each condition, by name; NULL is false."""
-    if not conditions:
-        return {}
-    names = list(conditions)
-    listed = ", ".join(
-        f"coalesce(CAST(({conditions[name]}) AS BOOLEAN), false)::UTINYINT AS c{place}"
-        for place, name in enumerate(names)
-    )
-    found = ordered.host.arrow(f"SELECT {listed} FROM {ordered.table}")
-    return {name: np.ascontiguousarray(found.column(place).to_numpy(), np.uint8) for place, name in enumerate(names)}
+def _named(text: str, name: str, known: Mapping[str, str], added: dict[str, str]) -> str:
+    """The column that an expression is, a new one of a name where it is none."""
+    column = known.get(text.strip().lower())
+    if column is None:
+        added[name] = text
+        column = name
+    return column
+
+
+def masks_of(ordered: Ordered, conditions: Sequence[str]) -> dict[str, npt.NDArray[np.uint8]]:
+    """Which rows fulfil each condition; NULL is false. Each is computed once for a table."""
+    missing = [each for each in dict.fromkeys(conditions) if each not in ordered.masks]
+    if missing:
+        listed = ", ".join(
+            f"coalesce(CAST(({each}) AS BOOLEAN), false)::UTINYINT AS c{place}" for place, each in enumerate(missing)
+        )
+        found = ordered.host.arrow(f"SELECT {listed} FROM {ordered.table}")
+        for place, each in enumerate(missing):
+            ordered.masks[each] = np.ascontiguousarray(found.column(place).to_numpy(), np.uint8)
+    return {each: ordered.masks[each] for each in conditions}

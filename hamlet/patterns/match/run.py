@@ -14,7 +14,7 @@ from hamlet.errors import OptionError, Reports, Span, WorkloadError
 from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.evaluate import Failed, Meaning, evaluate, read_clause
+from hamlet.patterns.match.evaluate import Failed, Meaning, Shared, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions
 from hamlet.patterns.match.results import Results, StatementRows
 
@@ -207,8 +207,9 @@ def run_script(script: Script, host: Host, max_steps: int) -> Results:
     reports = script.reports()
     found: list[StatementRows] = []
     stats = {"matches": 0, "rows": 0}
+    shared: Shared = {}
     for place, statement in enumerate(script.statements):
-        runner = StatementRun(script, statement, host, reports, f"__hamlet_s{place}", max_steps)
+        runner = StatementRun(script, statement, host, reports, f"__hamlet_s{place}", max_steps, shared)
         try:
             table = runner.run()
         except Failed:
@@ -225,10 +226,18 @@ class StatementRun:
     """One statement: its clauses, inner ones first, then the host's SQL around them."""
 
     def __init__(
-        self, script: Script, statement: Statement, host: Host, reports: Reports, prefix: str, max_steps: int
+        self,
+        script: Script,
+        statement: Statement,
+        host: Host,
+        reports: Reports,
+        prefix: str,
+        max_steps: int,
+        shared: Shared | None = None,
     ) -> None:
         self._script, self._statement, self._host, self._reports = script, statement, host, reports
         self._prefix, self._max_steps = prefix, max_steps
+        self._shared: Shared = {} if shared is None else shared
         self._rewriting = Rewriting(script.text)
         self._translate = translator(script.dialect)
 
@@ -239,12 +248,13 @@ class StatementRun:
                 name = f"{self._prefix}_m{place}"
                 source = self.source_of(clause)
                 meaning = self.read(clause, source)
-                evaluate(meaning, self._host, source, name, self._reports, self._max_steps)
+                evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
                 self._rewriting.replace(clause, name)
             text = self._translate(self._rewriting.render(self._statement.span))
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
                 return self._host.arrow(text)
             self._host.execute(text)
+            self._shared.clear()  # tables may be others now
         except HostError as error:
             self._report(error, self._statement.span)
             raise Failed from None

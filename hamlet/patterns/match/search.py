@@ -303,7 +303,7 @@ class Searching:
             if self.ordered.keys:
                 keys = ", ".join(self.ordered.keys)
                 shown = self.ordered.host.execute(
-                    f'SELECT {keys} FROM {self.ordered.table} WHERE "__hamlet_row" = {row}'
+                    f"SELECT {keys} FROM {self.ordered.table} WHERE {self.ordered.row} = {row}"
                 ).fetchall()[0]
                 values = " of partition " + ", ".join(map(str, shown))
             span = clause.pattern_span
