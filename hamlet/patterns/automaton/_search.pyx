@@ -262,6 +262,7 @@ cdef class Search:
         cdef int verdict
         cdef bint open_questions = False, ended
         cdef set visited = set()
+        max_steps += 16 * (self.table.high - self.table.low)  # a long match is no search
         self.depth, self.waits = 0, False
         self.start_row, self.number = row, number
         first_asked = len(self.asked)

@@ -18,7 +18,7 @@ from hamlet.patterns.match.evaluate import Failed, Meaning, Shared, evaluate, re
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions
 from hamlet.patterns.match.results import Results, StatementRows
 
-MAX_STEPS = 10_000_000
+MAX_STEPS = 1_000_000
 
 
 def sql(
