@@ -38,7 +38,7 @@ SQL_OPTIONS = (
         "--max-steps",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Most steps of one start of a pattern whose conditions read labels (default: 1,000,000, and some for each row).",
+        help="Most steps of one start of a pattern whose conditions read labels (default: 1,000,000).",
     ),
 )
 

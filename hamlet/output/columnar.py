@@ -243,7 +243,17 @@ def _value_text(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, pa.MonthDayNano):
+        return _duration_text(value)
     return str(value)
+
+
+def _duration_text(value: pa.MonthDayNano) -> str:
+    """An interval as ISO 8601 has it: ``P1M2DT30S``."""
+    months, days, nanoseconds = value
+    seconds = f"{nanoseconds / 1e9:.9f}".rstrip("0").rstrip(".")
+    parts = [f"{months}M"] * bool(months) + [f"{days}D"] * bool(days)
+    return f"P{''.join(parts)}" + (f"T{seconds}S" if nanoseconds or not parts else "")
 
 
 # In MonPoly's quotes a backslash shields a quote or another one.
