@@ -169,8 +169,8 @@ def drive(
     input_format: str | None = None,
     quiet: bool = False,
     notes: Callable[[], Sequence[str]] | None = None,
-) -> int:
-    """Read the inputs until they end or somebody stops; gives the exit code, 130 or 143 after a stop.
+) -> tuple[int, int]:
+    """Read the inputs until they end or somebody stops; gives the exit code (130 or 143 after a stop) and the rows.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def drive(
             if saves.load(None if producer is None else producer.committed()):
                 if saves.ended:
                     _say(f"the run of the checkpoint {live.checkpoint} has come to its end; nothing is left to be read")
-                    return 0
+                    return 0, 0
                 tenants = list(made(iter(saves.states)))
         sources = sources_of(source, live)
         for each in sources:
@@ -254,13 +254,13 @@ def drive(
             _counts(driver, bad)
     if not done:
         _say(stop.line())
-        return stop.exit_code
+        return stop.exit_code, driver.meter.rows
     if not quiet:
         for line in notes() if notes is not None else ():
             _say(f"note: {line}")
         stats: Mapping[str, Any] = {"events": driver.events, "rows": driver.meter.rows}
         _say(summary_line(stats, time.perf_counter() - started))
-    return 0
+    return 0, driver.meter.rows
 
 
 def _counts(driver: Driver, bad: BadRows) -> None:

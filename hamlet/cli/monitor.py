@@ -163,7 +163,7 @@ def command(
     """Monitor events: each FILE is a policy (.mfotl) or a stream specification (.lola)."""
     live, output = live_of(options), outputs[0] if outputs else None
     source, form = options["source"], options["input_format"]
-    whole = options["report"] is not None or options["trends"] is not None or limit is not None or fail_on_rows
+    whole = options["report"] is not None or options["trends"] is not None or limit is not None
     whole = whole or any(options[name] for name in ("every_time_point", "stop_at_first", "load", "save"))
     chosen = {
         "where": options["where"],
@@ -196,8 +196,12 @@ def command(
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")
     kept = [*files, *(each for each in (*inputs_of(settings.source), settings.signature) if each is not None)]
     if goes_on:
-        refuse_live({"report": settings.report, "workload": settings.trends, "limit": limit, **chosen})
-        return _follow(grouped, settings, live, Destinations(outputs, output_format, overwrite, kept))
+        more = {name: options.get(name) or None for name in ("every_time_point", "stop_at_first", "load", "save")}
+        own = {name.replace("_", "-"): getattr(settings, name, more[name]) or None for name in more}
+        refuse_live({"report": settings.report, "workload": settings.trends, "limit": limit, **own, **chosen})
+        destinations = Destinations(outputs, output_format, overwrite, kept)
+        code, rows = _follow(grouped, settings, live, destinations)
+        return ROWS_FOUND if fail_on_rows and rows and not code else code
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=kept)
         check_beside(settings.report, "--report", str(output))
@@ -223,7 +227,9 @@ def command(
     return ROWS_FOUND if fail_on_rows and sink.count else 0
 
 
-def _follow(grouped: Mapping[str, list[str]], settings: Settings, live: Live, destinations: Destinations) -> int:
+def _follow(
+    grouped: Mapping[str, list[str]], settings: Settings, live: Live, destinations: Destinations
+) -> tuple[int, int]:
     """Monitor a stream that does not end."""
     if destinations.output_format == "monpoly" and (list(grouped) != [".mfotl"] or settings.verdicts != "satisfied"):
         raise click.UsageError("--output-format monpoly writes what satisfies a policy; choose json or csv")

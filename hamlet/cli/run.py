@@ -215,7 +215,8 @@ def _follow(
         saved = next(states, None)
         return [QueryTenant(loaded, options, chosen=chosen, names=live.names, delimiter=delimiter, saved=saved)]
 
-    return drive(tenants, source, destinations, live, bad_rows=bad_rows, input_format=form, quiet=quiet)
+    code, _ = drive(tenants, source, destinations, live, bad_rows=bad_rows, input_format=form, quiet=quiet)
+    return code
 
 
 def _compute(workload: Workload, events: EventSource, quiet: bool, options: dict[str, Any]) -> Results:
