@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
@@ -186,8 +187,8 @@ def test_a_second_signal_ends_at_once(folder: Path) -> None:
     (folder / "a.log").write_text(lines)
     writer = os.open(folder / "full", os.O_WRONLY)
     with running(*POLICY, "--input", "a.log", "--follow", "--output", "-", stdout=writer) as run:
-        until(lambda: len(os.listdir(f"/proc/{run.pid}/fd")) > 3)
-        time.sleep(1.0)
+        until(lambda: bool(select.select([reader], [], [], 0)[0]))
+        time.sleep(0.3)  # until the pipe is full
         run.send_signal(signal.SIGINT)
         time.sleep(0.3)
         run.send_signal(signal.SIGINT)
