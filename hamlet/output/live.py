@@ -41,8 +41,10 @@ class FileSink(Sink):
 
     def write_bytes(self, data: bytes) -> None:
         """Write lines, whatever the other side's speed is."""
+        rest = memoryview(data)
         try:
-            self._file.write(data)
+            while rest:  # where Python buffers nothing, a signal leaves a part of it
+                rest = rest[self._file.write(rest) or 0 :]
             self._file.flush()
         except BrokenPipeError:
             raise
