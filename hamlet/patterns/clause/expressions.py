@@ -220,7 +220,7 @@ class _Scope:
             taken = self._taken(place, last, inner)
             if taken is not None:
                 said, behind = taken
-                pieces += text[copied : token.span.start], said
+                pieces += text[copied : token.span.start], f" {said} "  # words beside it stay words of their own
                 place = behind
                 copied = self.tokens[place].span.start if place < last else self.tokens[last - 1].span.end
                 # what stood between the tokens is kept

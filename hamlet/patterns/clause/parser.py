@@ -182,7 +182,7 @@ class ClauseParser:
         if self._words(place, "PATTERN") and after is not None and after.span.end in self._bodies:
             return "PATTERN", 1
         word = self._tokens[place].text.upper()
-        if word not in _NO_END or after is None:
+        if word not in _NO_END or after is None or (word == "WITHIN" and after.is_word("GROUP")):
             return None
         if before.kind == "other" and before.text not in (")", "]", "}", "*", "("):
             # behind a comma, an operator or a dot stands a name, unless something follows that follows no name

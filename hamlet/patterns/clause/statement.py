@@ -127,7 +127,7 @@ def visible_tables(statement: Statement, at: int) -> list[tuple[str, Span]]:
             break
         if each.kind == "other" and each.text == "(":
             starts.append(place + 1)
-        elif each.kind == "other" and each.text == ")":
+        elif each.kind == "other" and each.text == ")" and len(starts) > 1:
             starts.pop()
     for level, start in enumerate(starts):
         limit = starts[level + 1] if level + 1 < len(starts) else len(tokens)

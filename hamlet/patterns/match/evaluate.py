@@ -338,14 +338,17 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         listed += [(each, quoted(each)) for each in ordered.columns if each.lower() not in taken]
     if not listed:
         listed = [("match", f"m.{POINT} + 1")]  # a table of the host has a column; this one can be counted
-    text = _shown(evaluation, reads, shown, listed, name)
     try:
+        text = _shown(evaluation, reads, shown, listed, name)
         ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS {text}")
     except HostError as error:
-        single = []
+        single: list[tuple[Expression, HostError | None]] = []
         for column, read in reads.items():
-            alone = evaluation.query({column: read}, f"{name}_alone")
-            single.append((read.expression, _said(ordered.host, alone)))
+            try:
+                alone = evaluation.query({column: read}, f"{name}_alone")
+                single.append((read.expression, _said(ordered.host, alone)))
+            except HostError as own:
+                single.append((read.expression, own))
         _report(reports, single, error, clause.span)
         raise Failed from None
     return name

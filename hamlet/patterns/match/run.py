@@ -248,7 +248,11 @@ class StatementRun:
                 name = f"{self._prefix}_m{place}"
                 source = self.source_of(clause)
                 meaning = self.read(clause, source)
-                evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
+                try:
+                    evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
+                except HostError as error:  # of a text that is not the user's
+                    self._report(HostError(error.message, None, error.hint), clause.span)
+                    raise Failed from None
                 self._rewriting.replace(clause, name)
             text = self._translate(self._rewriting.render(self._statement.span))
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
