@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.checker import trends
+from hamlet.checker import trends, values
 from hamlet.checker.policies import Checker
+from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
@@ -17,6 +18,10 @@ from hamlet.language.schema import Clock
 from hamlet.policies.logs.source import open_source, types_of
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
+from hamlet.streams import Specification
+from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.filters import open_chosen as open_feed
+from hamlet.streams.monitor import time_column_of
 
 
 def trend_checker(text: str, events: Any, options: Mapping[str, Any]) -> trends.Checker:
@@ -50,6 +55,51 @@ def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
             column = column.cast(pa.timestamp("us", field.type.tz), safe=False)
         columns[field.name] = column.to_pylist()
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.Checker:
+    """The checker of a specification over events of any form that `hamlet.streams.run` takes."""
+    spec = Specification.parse(text)
+    given = {name: value for name, value in options.items() if value is not None}
+    feed = open_feed(
+        events,
+        spec.inputs,
+        order_column=given.get("order_column"),
+        input_format=given.get("input_format"),
+        time_column=given.get("time_column"),
+        time_unit=given.get("time_unit", "s"),
+        form=CsvForm(given.get("delimiter"), given.get("bad_rows", "error")),
+    )
+    times: Times | None = None
+    inputs = spec.program.streams[: spec.program.inputs]
+    found: list[tuple[int, dict[str, Any]]] = []
+    for batch in feed.batches():
+        if times is None:
+            column = time_column_of(list(batch.schema.names), given.get("time_column"), feed.name)
+            times = Times(column, given.get("time_unit", "s"), feed.name)
+            feed.survey(times)
+        ticks = times.ticks(batch.column(times.column)).tolist()
+        assert times.clock is not None
+        columns = {
+            each.name: [_input_value(one, each) for one in batch.column(each.name).to_pylist()]
+            for each in inputs
+            if each.name in batch.schema.names
+        }
+        for place, tick in enumerate(ticks):
+            found.append((tick * times.clock.tick, {name: column[place] for name, column in columns.items()}))
+    clock = (None if times is None else times.clock) or StreamClock("time", "s", "integer")
+    start = clock.nanoseconds_of(given["start"]) if "start" in given else found[0][0] if found else 0
+    return values.Checker(spec.program, found, clock, start)
+
+
+def _input_value(value: Any, stream: Any) -> Any:
+    """A value of an input; text is read as the input's type."""
+    family = getattr(stream.type, "family", "")
+    if value is None or family == "String":
+        return value
+    if family == "Bool" and isinstance(value, str):
+        return value.lower() == "true"
+    return float(value) if family == "Float" else int(value) if family in ("Int", "UInt") else value
 
 
 def policy_checker(text: str, signature_text: str, events: Any, open_end: bool, options: Mapping[str, Any]) -> Checker:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hamlet.errors import DataError
+from hamlet.errors import DataError, UnsupportedError
 from hamlet.output.html import SHOWN_ROWS, tables_html
 from hamlet.streams.clock import StreamClock
 from hamlet.streams.program import ir
+
+if TYPE_CHECKING:
+    from hamlet.why.evidence import Evidence
 
 Found = tuple[int, int, Any, Any]  # time (ns from the start), stream, key, value
 _ARROW = {"Bool": pa.bool_(), "Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "String": pa.string()}
@@ -219,6 +222,36 @@ class Results:
         self.stats = stats
         self.warnings = list(warnings)
         self._form, self._found, self._clock, self._start = form, found, clock, start
+        self._asked: tuple[Any, Any, dict[str, Any]] | None = None
+
+    def asked_of(self, spec: Any, events: Any, options: dict[str, Any]) -> Results:
+        """These results, which know what they were computed from."""
+        self._asked = spec, events, options
+        return self
+
+    def why(self, row: Mapping[str, Any], limit: int = 1000) -> Evidence:
+        """The values behind a row, or behind its absence (`hamlet.why.values.why`).
+
+        Parameters
+        ----------
+        row : mapping
+            A row, or enough of its columns to name one.
+        limit : int
+            How many values of a window are given; a node that reads more is not followed.
+
+        Raises
+        ------
+        OptionError
+            If several rows match, or none is named.
+        UnsupportedError
+            If the events cannot be read again.
+        """
+        import hamlet  # loads what gives evidence where it is asked for
+
+        if self._asked is None or isinstance(self._asked[1], Iterator):
+            raise UnsupportedError("the events cannot be read again; give a file, a table or a list to run")
+        spec, events, options = self._asked
+        return hamlet.why.of_specification(spec, events, row, limit=limit, **options)
 
     def __len__(self) -> int:
         return len(self._found)

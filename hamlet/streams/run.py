@@ -86,7 +86,12 @@ def run(
     found: list[Found] = []
     drive(monitor, feed, found.extend, progress)
     stats = {**monitor.stats, "rows": len(found)}
-    return Results(monitor.form, found, monitor.clock, monitor.start_at or 0, stats, feed.notes() + monitor.warnings)
+    warnings = feed.notes() + monitor.warnings
+    results = Results(monitor.form, found, monitor.clock, monitor.start_at or 0, stats, warnings)
+    again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "order_column": order_column}
+    again |= {"where": where, "since": since, "until": until, "start": chosen.start}
+    again |= {"time_column": chosen.time_column, "time_unit": chosen.time_unit}
+    return results.asked_of(spec, events, again)
 
 
 def prepare(monitor: Monitor, feed: Feed) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from hamlet.oracle.streams import Arguments, Event, Instance, Run, StreamReader
 from hamlet.streams.program.ir import Access, Expression, Program, Read, ReadInstances, ReadWindow, Stream
@@ -107,10 +107,18 @@ class History(Run):
         found = life.instance.values[place : place + 1]
         return found[0][2] if found and found[0][0] == step else None
 
-    def steps_of(self, stream: int, steps: Sequence[int]) -> list[int]:
-        """Those of some steps in which a stream may be extended: deadlines of a periodic one, events of others."""
-        periodic = self.program.streams[stream].periodic
-        return [step for step in steps if (self.places[step] is None) is periodic]
+    def steps_of(self, target: Target, steps: Sequence[int]) -> list[int]:
+        """Those of some steps in which a stream may be extended: its deadlines if it is periodic, else events."""
+        stream = self.program.streams[target[0]]
+        if not stream.periodic:
+            return [step for step in steps if self.places[step] is not None]
+        return [step for step in steps if self.places[step] is None and self._is_deadline(stream, target, step)]
+
+    def _is_deadline(self, stream: Stream, target: Target, step: int) -> bool:
+        """Whether a step is a deadline of an instance."""
+        life, past = self.life(target, step), Past(self, step)
+        begin = self.start if life is None else life.instance.time
+        return any(Run.active(cast(Any, past), clause.pacing, begin) for clause in stream.evals)
 
     def steps_with_values(self, target: Target, first: int, last: int) -> list[int]:
         """The steps of a range in which a stream was extended."""
@@ -193,8 +201,10 @@ class Witness(StreamReader):
 
     def _before(self, target: Target, last: int, count: int) -> int:
         """The step of the count-th value back from a step on, or the first step that may have had one."""
-        life = self.history.life(target, min(self.run.number, max(last, 0)))
-        begin = 0 if life is None else max(life.spawned, 0)
+        life = self.history.life(target, self.run.number)
+        if life is None:
+            return last  # an instance that is gone takes its values with it
+        begin = max(life.spawned, 0)
         steps = self.history.steps_with_values(target, begin, last)
         return steps[-count] if len(steps) >= count else begin
 
@@ -207,6 +217,10 @@ class Witness(StreamReader):
         else:
             length = 0 if window.duration is None else int(window.duration * 10**9)
             first = bisect_right(self.history.times, self.run.time - length)
+        if self.stream.spawn is not None and self.instance is not None:
+            # windows over streams without parameters begin behind the step of the spawn
+            plain = not self.run.program.streams[window.target].parameters
+            first = max(first, self.instance.step + plain)
         if first <= step:
             self.asked.append((*target, first, step))
         return super()._window(read)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hamlet.errors import OptionError
 from hamlet.input.csvform import CsvForm
 from hamlet.oracle.streams import Arguments, NoValueError
-from hamlet.streams.clock import StreamClock
+from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.program.ir import Eval, EventPacing, Expression, Kind, Spawn, Stream
@@ -59,6 +59,11 @@ def why(spec: Specification, events: Any, row: Mapping[str, Any], *, limit: int 
         If several rows match, or none is named.
     """
     history, clock = history_of(spec, events, options)
+    return evidence_of(history, clock, row, limit)
+
+
+def evidence_of(history: History, clock: StreamClock, row: Mapping[str, Any], limit: int) -> Evidence:
+    """The evidence of a row in the history of a specification, or of its absence."""
     rows = list(_rows(history, clock))
     wanted = {name: value for name, value in row.items() if name != "specification"}
     found = only_row([each for each, _, _ in rows], wanted)
@@ -101,7 +106,8 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
     found: list[tuple[int, dict[str, Any]]] = []
     for batch in feed.batches():
         if monitor.times is None:
-            raise OptionError(f"{feed.name} has no time column")
+            column = monitor.find_time(batch.schema.names)
+            monitor.times = Times(column, monitor.options.time_unit, feed.name)
         ticks = monitor.times.ticks(batch.column(monitor.times.column)).tolist()
         clock = monitor.times.clock
         assert clock is not None
@@ -160,7 +166,10 @@ def _absent(history: History, clock: StreamClock, wanted: Mapping[str, Any]) -> 
         )
     stream = chosen[0]
     arguments = tuple(wanted.get(each) for each, _ in stream.parameters)
-    return (stream.id, arguments), steps[0], steps[-1]
+    own = history.steps_of((stream.id, arguments), steps)
+    if not own:
+        raise OptionError(f"nothing extends {stream.name} at that time")
+    return (stream.id, arguments), own[0], own[-1]
 
 
 class _Explainer:
@@ -223,7 +232,7 @@ class _Explainer:
             wanted.setdefault((stream, arguments), set()).update(range(first, last + 1))
         for target, steps in wanted.items():
             # an event extends no periodic stream, a deadline none that events extend
-            ordered = self._history.steps_of(target[0], sorted(steps))
+            ordered = self._history.steps_of(target, sorted(steps))
             if not ordered:
                 continue
             valued = set(self._history.steps_with_values(target, ordered[0], ordered[-1]))
@@ -344,10 +353,10 @@ def _number_of(history: History, stream: Stream) -> int | None:
 def _shown(node: _Node, history: History, clock: StreamClock) -> dict[str, Any]:
     stream = history.program.streams[node.target[0]]
     times = [json_value(clock.present(history.times[step])) for step in (node.first, node.last)]
-    places = [place for place in history.places[node.first : node.last + 1] if place is not None]
+    places = [] if stream.periodic else [history.places[step] for step in (node.first, node.last)]
     at: Any = None
     if places:
-        at = places[0] if node.first == node.last else [places[0], places[-1]]
+        at = places[0] if node.first == node.last else places
     name: Any = _number_of(history, stream)
     return {
         "stream": stream.name if name is None else name,

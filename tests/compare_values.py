@@ -1,0 +1,95 @@
+"""Evidence of random specifications, and mutants of it, against the checker: ``python -m tests.compare_values``."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import random
+import sys
+from collections import Counter
+from typing import Any
+
+from hamlet.checker import EvidenceError
+from hamlet.checker.values import Checker
+from hamlet.errors import HamletError, OptionError
+from hamlet.oracle.streams import StreamMistakeError, evaluate
+from hamlet.streams import Specification
+from hamlet.streams.clock import StreamClock
+from hamlet.why.values.history import History
+from hamlet.why.values.why import evidence_of
+from tests.stream_specifications import case
+
+CLOCK = StreamClock("time", "ns", "integer")
+
+
+def mutated(draw: random.Random, evidence: dict[str, Any]) -> dict[str, Any]:
+    """Evidence with one thing changed."""
+    found = copy.deepcopy(evidence)
+    node = draw.choice(found["nodes"])
+    kind = draw.randrange(5)
+    if kind == 0 and node["because"]:
+        node["because"].remove(draw.choice(node["because"]))
+    elif kind == 1 and isinstance(node["value"], int | float):
+        node["value"] = not node["value"] if isinstance(node["value"], bool) else node["value"] + 1
+    elif kind == 2 and isinstance(node["at"], int):
+        node["at"] += draw.choice([-1, 1])
+    elif kind == 3 and node["value"] is None:
+        node["value"] = 1
+    else:
+        found["nodes"].remove(node)
+    return found
+
+
+def compare(seed: int) -> Counter[str]:
+    """Give evidence for some rows of one random specification, check it, and mutate it."""
+    counts: Counter[str] = Counter()
+    text, events = case(seed)[:2]
+    try:
+        spec = Specification.parse(text)
+        groups = evaluate(spec.program, events, values=True, until=events[-1][0] if events else None)
+    except (HamletError, StreamMistakeError):
+        return Counter(refused=1)
+    if not events:
+        return counts
+    draw = random.Random(seed)
+    history = History(spec.program, events, events[0][0], events[-1][0])
+    rows = [row for group in groups for row in group.rows]
+    checker = Checker(spec.program, events, CLOCK, events[0][0])
+    for row in draw.sample(rows, min(len(rows), 5)):
+        try:
+            evidence = evidence_of(history, CLOCK, row, 1000).data
+        except OptionError:
+            counts["ambiguous"] += 1
+            continue
+        where = f"seed {seed}: {text}\n{events}\n{row}\n{evidence}"
+        assert evidence["holds"], where
+        try:
+            checker.check(evidence)
+        except EvidenceError as error:
+            raise AssertionError(f"{error}\n{where}") from error
+        counts["rows"] += 1
+        for _ in range(3):
+            other = mutated(draw, evidence)
+            if other == evidence:
+                continue
+            try:
+                checker.check(other)
+                counts["accepted"] += 1
+            except EvidenceError:
+                counts["rejected"] += 1
+    return counts
+
+
+def main() -> None:
+    """Compare a range of seeds."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", default="0:200")
+    low, high = map(int, parser.parse_args().seeds.split(":"))
+    counts: Counter[str] = Counter()
+    for seed in range(low, high):
+        counts += compare(seed)
+    sys.stdout.write(f"{dict(counts)}\n")
+
+
+if __name__ == "__main__":
+    main()

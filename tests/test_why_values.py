@@ -1,0 +1,75 @@
+"""Evidence for rows of specifications: a case by hand, the command, random specifications, and mutants."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hamlet.checker import EvidenceError, check
+from hamlet.cli import main
+from hamlet.errors import OptionError
+from hamlet.streams import Specification, run
+from tests.compare_values import compare
+
+TEXT = """input price: Float64
+input product: String
+output avg @1Hz := price.aggregate(over: 3s, using: avg).defaults(to: 0.0)
+output diff := price - price.offset(by: -1).defaults(to: price)
+output sold(p: String) spawn with product eval when product = p with sold(p).offset(by: -1).defaults(to: 0) + 1
+trigger diff > 3.0 "jump"
+"""
+EVENTS = [
+    {"time": time, "price": price, "product": product}
+    for time, price, product in [(0.0, 1.0, "a"), (1.0, 2.0, None), (1.5, 7.0, "a"), (3.0, 8.0, "b"), (4.0, 8.5, "a")]
+]
+
+
+def test_every_row_has_its_values() -> None:
+    results = run(Specification.parse(TEXT), EVENTS, values=True)
+    for row in results.rows():
+        evidence = results.why(row)
+        assert evidence.holds
+        check(TEXT, EVENTS, evidence)
+    evidence = results.why({"trigger": "jump"})
+    assert [(node["stream"], node["value"]) for node in evidence.data["nodes"]] == [
+        ("price", 7.0),
+        ("price", 2.0),
+        ("diff", 5.0),
+        (0, "jump"),
+    ]
+
+
+def test_a_trigger_that_did_not_fire() -> None:
+    results = run(Specification.parse(TEXT), EVENTS)
+    evidence = results.why({"trigger": 0, "time": 4.0})
+    assert not evidence.holds
+    check(TEXT, EVENTS, evidence)
+    with pytest.raises(OptionError, match="no row matches"):
+        results.why({"trigger": 7, "time": 4.0})
+
+
+def test_a_wrong_value_is_found() -> None:
+    data = run(Specification.parse(TEXT), EVENTS).why({"trigger": "jump"}).data
+    data["nodes"][1]["value"] = 6.0
+    with pytest.raises(EvidenceError) as found:
+        check(TEXT, EVENTS, data)
+    assert found.value.node == 1
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.lola").write_text(TEXT)
+    (tmp_path / "e.jsonl").write_text("\n".join(map(json.dumps, EVENTS)))
+    call = ["why", str(tmp_path / "s.lola"), "--input", str(tmp_path / "e.jsonl"), "--row", '{"trigger": "jump"}']
+    assert main([*call, "--check"]) == 0
+    assert "trigger 0 = jump at event 2" in capsys.readouterr().out
+
+
+def test_random_evidence_is_accepted_and_mutants_are_not() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(600, 640):
+        counts += compare(seed)
+    assert counts["rows"] > 100
+    assert counts["rejected"] > 10 * counts["accepted"]
