@@ -13,7 +13,7 @@ import pytest
 import hamlet
 from bench import online, streams, worker, workloads
 from bench.answers import WrongAnswer
-from bench.cases import CASES, curves, jobs, limits, neighbours, peers, ranges, service, sharing
+from bench.cases import CASES, curves, jobs, limits, neighbours, peers, ranges, row_patterns, service, sharing
 from bench.peers import spark_programme
 from bench.subject import Subject
 
@@ -188,3 +188,13 @@ def test_streams_have_the_bursts_that_they_promise(lengths: tuple[int, int]) -> 
     assert len(runs) > 10
     assert all(lengths[0] <= length <= lengths[1] for length in runs[:-1])
     assert len(set(events["time"])) == len(events["time"])
+
+
+@pytest.mark.parametrize(
+    "subject", [lambda: row_patterns.VShape(2_000, 40, 3), lambda: row_patterns.Failing("(a+)+ b", 2_000)]
+)
+def test_row_patterns_answer_and_run(subject: Callable[[], Subject]) -> None:
+    made = subject()
+    assert made.answer().checks
+    for contender in made.contenders().values():
+        contender.run()

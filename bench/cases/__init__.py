@@ -19,6 +19,7 @@ from bench.cases import (
     questions,
     ranges,
     real,
+    row_patterns,
     scale,
     service,
     sharing,
@@ -31,6 +32,7 @@ from bench.subject import Case
 
 CASES: dict[str, Case] = {
     **real.CASES,
+    **row_patterns.CASES,
     **limits.CASES,
     **neighbours.CASES,
     **curves.CASES,
