@@ -111,3 +111,18 @@ def test_what_cannot_be_read(cluster: tuple[str, Any], capfd: pytest.CaptureFixt
     for url in ("kafka://there", f"kafka://{brokers}/a/b", f"kafka://{brokers}/a?offset=1"):
         assert main([*POLICY, "--input", url, "--output", "-"]) == 2
         assert "names no topic" in capfd.readouterr().err
+
+
+def test_rows_are_committed_with_the_save(
+    cluster: tuple[str, Any], folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The mock cluster keeps no offsets of transactions, so a run that is started again has to refuse."""
+    brokers, _ = cluster
+    (folder / "a.log").write_text("".join(f"@{at} publish({at})\n" for at in range(1, 8)))
+    arguments = ["--input", "a.log", "--output", f"kafka://{brokers}/once", "--checkpoint", "ck", "--every", "0.2 s"]
+    with running(*POLICY, *arguments, "--follow") as run:
+        assert messages(brokers, "once", 6) == [1, 2, 3, 4, 5, 6]
+        until(lambda: min(each.name for each in (folder / "ck").glob("*.save")) > "state-000000000001.save")
+        stopped(run)
+    assert main([*POLICY, *arguments]) == 2
+    assert "were committed to Kafka" in capfd.readouterr().err

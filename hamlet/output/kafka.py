@@ -59,8 +59,21 @@ class RowProducer:
                 }
             )
         self._producer = client.Producer(config)
+        self._find()
         if checkpoint is not None:
             self._try(lambda: self._producer.init_transactions(_PATIENCE))  # whatever was under way is aborted
+
+    def _find(self) -> None:
+        """See that the topic is there; where brokers make topics, asking for one makes it."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            found = self._try(lambda: self._producer.list_topics(self._topic, timeout=_PATIENCE)).topics[self._topic]
+            if found.error is None and found.partitions:
+                return
+            if time.monotonic() > deadline:
+                reason = "it has no partitions" if found.error is None else found.error.str()
+                raise OutputError(f"rows cannot be sent to kafka://{self.brokers}/{self._topic}: {reason}")
+            time.sleep(0.1)
 
     def committed(self) -> int | None:
         """The generation of the save whose rows were committed last; None without a checkpoint."""
