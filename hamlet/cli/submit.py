@@ -27,6 +27,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import summary_line, task_bar
+from hamlet.cli.sql import is_sql
 
 _STREAM_DEFAULTS = {
     "checkpoint": None,
@@ -183,6 +184,8 @@ def command(
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
     refuse_unheard([extension_of(workload) or ".sase"])
     own = {name: options.pop(name) for name in _POLICY_DEFAULTS}
+    if is_sql(workload):
+        raise click.UsageError(f"row patterns run in this process: hamlet run {workload}")
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
