@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, Union
 
-Kind = Literal["INT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP"]
+Kind = Literal["INT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP", "DURATION"]
 
 MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

@@ -78,6 +78,8 @@ def described_type(type: pa.DataType) -> Json:
     """The description of a type; None for one that no column of the engine has."""
     if pa.types.is_timestamp(type):
         return ["timestamp", type.unit, type.tz]
+    if pa.types.is_duration(type):
+        return ["duration", type.unit]
     if pa.types.is_decimal(type):
         return ["decimal", type.bit_width, type.precision, type.scale]
     if pa.types.is_dictionary(type):
@@ -91,6 +93,8 @@ def type_of(description: Json) -> pa.DataType:
     match description:
         case str() as name if name in _NAMED:
             return _NAMED[name]
+        case ["duration", str() as unit] if unit in UNITS_PER_SECOND:
+            return pa.duration(unit)
         case ["timestamp", str() as unit, (str() | None) as zone] if unit in UNITS_PER_SECOND:
             check_zone(zone)
             return pa.timestamp(unit, zone)

@@ -129,7 +129,7 @@ def schema_of(workload: Workload, description: Json, options: Mapping[str, Any])
             arrows[name] = type_of(arrow_type)
         if unit is not None:
             units[name] = _unit_of(unit)
-        elif found[name] is AttributeType.TIMESTAMP:
+        elif found[name] in (AttributeType.TIMESTAMP, AttributeType.DURATION):
             raise ValueError(f"the column {name!r} has no unit")
     unit = arrow.unit if pa.types.is_timestamp(arrow) else options["time_unit"]
     clock = Clock(options["time_column"], unit, arrow, options.get("timezone"))
@@ -168,7 +168,9 @@ def check_events(table: pa.Table, schema: Schema, names: Sequence[str], *, order
         type = attribute_type(field.type)
         known = AttributeType.STRING if field.name == schema.type_column else schema.columns.get(field.name)
         fits = field.name in names and _is_within(type, known)  # no push widens what is known of the type column
-        if not fits or (type is AttributeType.TIMESTAMP and not field.type.equals(arrows.get(field.name))):
+        if not fits or (
+            type in (AttributeType.TIMESTAMP, AttributeType.DURATION) and not field.type.equals(arrows.get(field.name))
+        ):
             raise ValueError(f"the column {field.name!r} of an event does not fit the types seen so far")
     times = integers(table.column(clock.column).combine_chunks(), clock.column)[0]
     if len(times) and (int(times.min()) < -MOST_TICKS or int(times.max()) > MOST_TICKS):

@@ -18,7 +18,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import filled, from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, as_dictionary, column, doubles, integers, validity
 from hamlet.kernel.keys import KeyTable
-from hamlet.language.schema import timestamp
+from hamlet.language.schema import duration, timestamp
 from hamlet.output.components import Values
 
 Key = tuple[Any, ...]
@@ -357,11 +357,15 @@ def _is_plain(arrow: pa.DataType) -> bool:
 
 def _objects(array: pa.Array, name: str) -> list[Any]:
     """The values of a key column as Python objects."""
-    if not pa.types.is_timestamp(array.type):
+    if not (pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type)):
         try:
             return array.to_pylist()  # type: ignore[no-any-return]
         except (OverflowError, ValueError) as error:
             raise DataError(f"column '{name}' holds a date outside the years 1 to 9999") from error
+    if pa.types.is_duration(array.type):
+        return [
+            None if tick is None else duration(tick, array.type.unit) for tick in array.cast(pa.int64()).to_pylist()
+        ]
     unit, zone = array.type.unit, array.type.tz
     ticks = array.cast(pa.int64()).to_pylist()
     if unit == "ns" and any(tick is not None and tick % 1000 for tick in ticks):

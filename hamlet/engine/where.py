@@ -24,7 +24,7 @@ from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor, UnreadableError
-from hamlet.language.expression_types import type_of_attribute
+from hamlet.language.expression_types import times_as_compiled, type_of_attribute
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.parse_condition import condition_hint, parse_condition
 from hamlet.language.printing import name_text
@@ -43,7 +43,7 @@ from hamlet.language.query import (
     Shift,
     WorkloadText,
 )
-from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import Schema
 from hamlet.language.tokens import Kind, Token, tokenize
 from hamlet.language.typecheck import check
 from hamlet.planner.classify import EVENT, overflow_error
@@ -85,8 +85,7 @@ class Filter:
             lambda reference: type_of_attribute(EVENT, reference.attribute, query, schema),
             lambda _: True,
             self._strings,
-            lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: schema.zone_of(reference.attribute),
+            times_as_compiled(query, schema),
         ).program(query.local[EVENT])
         self.columns = self._program.vector_columns
         self._types = [type_of_attribute(EVENT, name, query, schema) for name in self.columns]

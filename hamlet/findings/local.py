@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from hamlet.input.buffers import filled, scalar, to_numpy
 from hamlet.input.columns import StringPool, column, values
 from hamlet.kernel.expression import OverflowInExpression
-from hamlet.language.expression_types import type_of_attribute
+from hamlet.language.expression_types import times_as_compiled, type_of_attribute
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import Schema
 from hamlet.planner.program import ProgramWriter
 
 Mask = npt.NDArray[np.bool_]
@@ -39,8 +39,7 @@ class LocalPredicate:
             lambda reference: type_of_attribute(variable, reference.attribute, query, schema),
             lambda _: True,
             self._strings,
-            lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: schema.zone_of(reference.attribute),
+            times_as_compiled(query, schema),
         ).program(query.local[variable])
         self._columns = [
             (name, type_of_attribute(variable, name, query, schema)) for name in self._program.vector_columns

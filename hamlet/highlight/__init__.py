@@ -82,7 +82,7 @@ SASE = Language(
      "SEMANTICS", "HAVING", "TOP", "BY", "ASC", "DESC", "EVENT", "AS", "SEQ", "NOT", "OR", "AND", "IN", "BETWEEN", "IS",
      "NULL", "NEXT", "PREV", "DISTINCT"),
     ("COUNT", "SUM", "AVG", "MIN", "MAX", "LOG2"),
-    ("INT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP"),
+    ("INT", "DOUBLE", "STRING", "BOOLEAN", "TIMESTAMP", "DURATION"),
     ("TRUE", "FALSE"),
     True,
     (r"--[^\n]*",),

@@ -112,7 +112,7 @@ def integers(array: pa.Array, name: str) -> KernelColumn:
     valid = validity(array)
     if pa.types.is_date(array.type):
         array = array.cast(pa.timestamp("s"))
-    if pa.types.is_timestamp(array.type):
+    if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
         array = array.cast(pa.int64())
     elif not pa.types.is_int64(array.type):
         try:

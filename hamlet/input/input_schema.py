@@ -65,7 +65,7 @@ def schema_of(
     units = {
         field.name: timestamp_unit(field.type)
         for field in plain
-        if attribute_type(field.type) is AttributeType.TIMESTAMP
+        if attribute_type(field.type) in (AttributeType.TIMESTAMP, AttributeType.DURATION)
     }
     clock = plain.field(key.time).type if key.time in names else pa.int64()
     clock = pa.int64() if pa.types.is_null(clock) else clock
@@ -138,9 +138,8 @@ def other_type(name: str, value: str, kind: pa.DataType) -> str:
 
 def unreadable_column(name: str, kind: object) -> str:
     """The message for a column of a type that no attribute can have."""
-    text = (
-        f"column {name!r} has the type {kind}, which no attribute can have (INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
-    )
+    types = one_of([each.value for each in AttributeType])
+    text = f"column {name!r} has the type {kind}, which no attribute can have ({types})"
     return text + ("\nhint: if it is text, it is not UTF-8; save the file as UTF-8" if str(kind) == "binary" else "")
 
 

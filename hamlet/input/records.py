@@ -27,6 +27,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((float, np.floating, decimal.Decimal), "DOUBLE"),
     ((str,), "STRING"),
     ((datetime.date, np.datetime64), "TIMESTAMP"),
+    ((datetime.timedelta, np.timedelta64), "DURATION"),
 )
 
 
@@ -72,6 +73,8 @@ def column_of(values: Sequence[Any], name: str, first_event: int = 0, wide: bool
             return pa.array([None if value is None else float(value) for value in values], pa.float64())
         if kinds == {"TIMESTAMP"}:
             return _timestamps(values, classes, name, first_event)
+        if kinds == {"DURATION"}:
+            return _durations(values, classes, name)
         return pa.array(values)
     except OverflowError as error:
         large = [(row, value) for row, value in enumerate(values, first_event + 1) if _is_beyond_64_bits(value)]
@@ -109,6 +112,14 @@ def _timestamps(values: Sequence[Any], classes: set[type], name: str, first_even
             datetime.datetime.combine(value, midnight) if type(value) is datetime.date else value for value in values
         ]
     return pa.array(values)
+
+
+def _durations(values: Sequence[Any], classes: set[type], name: str) -> pa.Array:
+    if any(issubclass(each, np.timedelta64) for each in classes):
+        return _array_of(
+            np.array([np.timedelta64("NaT") if each is None else np.timedelta64(each) for each in values]), name
+        )
+    return pa.array(values, pa.duration("us"))
 
 
 def _raise_mixed(values: Sequence[Any], name: str, first_event: int) -> NoReturn:
@@ -172,6 +183,8 @@ def _array_of(values: Any, name: str, wide: bool = False) -> Any:
         return column_of(values.tolist(), name, wide=wide)
     if values.dtype.kind == "M" and values.dtype.str[4:-1] not in ("s", "ms", "us", "ns", "D"):
         values = values.astype("datetime64[s]")  # Arrow has no hours, minutes or weeks
+    if values.dtype.kind == "m" and values.dtype.str[4:-1] not in ("s", "ms", "us", "ns"):
+        values = values.astype("timedelta64[s]")
     try:
         return pa.array(values.astype(values.dtype.newbyteorder("="), copy=False))
     except (pa.ArrowException, TypeError, ValueError) as error:

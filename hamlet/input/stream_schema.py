@@ -94,7 +94,7 @@ def _check_clock(old: Schema, new: Schema) -> None:
 
 
 def _are_times(one: pa.DataType, other: pa.DataType) -> bool:
-    return attribute_type(one) is attribute_type(other) is AttributeType.TIMESTAMP
+    return attribute_type(one) is attribute_type(other) in (AttributeType.TIMESTAMP, AttributeType.DURATION)
 
 
 def _kept_time(known: pa.DataType, given: pa.DataType) -> pa.DataType | None:
@@ -106,4 +106,4 @@ def _kept_time(known: pa.DataType, given: pa.DataType) -> pa.DataType | None:
 
 def _name(arrow: pa.DataType) -> str:
     kind = attribute_type(arrow)
-    return str(arrow) if kind is None or kind is AttributeType.TIMESTAMP else kind.value
+    return str(arrow) if kind in (None, AttributeType.TIMESTAMP, AttributeType.DURATION) else kind.value

@@ -41,6 +41,8 @@ def attribute_type(arrow: pa.DataType) -> AttributeType | None:
         return AttributeType.BOOLEAN
     if pa.types.is_timestamp(arrow) or pa.types.is_date(arrow):
         return AttributeType.TIMESTAMP
+    if pa.types.is_duration(arrow):
+        return AttributeType.DURATION
     return AttributeType.STRING if is_text(arrow) else None
 
 
@@ -82,7 +84,9 @@ def clock_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def timestamp_unit(arrow: pa.DataType) -> tuple[str, str | None]:
-    """Unit and zone of a timestamp or date type; a date counts in seconds and has no zone."""
+    """Unit and zone of a timestamp, duration or date type; a date counts in seconds and has no zone."""
+    if pa.types.is_duration(arrow):
+        return arrow.unit, None
     return (arrow.unit, arrow.tz) if pa.types.is_timestamp(arrow) else ("s", None)
 
 
@@ -103,6 +107,8 @@ def widen(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         return pa.large_string() if pa.large_string() in (first, second) else pa.string()
     if kinds == (AttributeType.TIMESTAMP, AttributeType.TIMESTAMP):
         return _widen_timestamps(first, second)
+    if kinds == (AttributeType.DURATION, AttributeType.DURATION):
+        return pa.duration(max(first.unit, second.unit, key=_UNITS.index))
     return None
 
 

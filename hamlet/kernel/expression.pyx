@@ -49,6 +49,14 @@ cdef extern from "expression_machine.h" nogil:
     int COMPARE_INT_DOUBLE
     int BOTH
     int EITHER
+    int ADD_SCALED
+    int SUBTRACT_SCALED
+    int COMPARE_SCALED
+    int RATIO
+    int MULTIPLY_TICKS
+    int DIVIDE_TICKS
+    int DIVIDE_TICKS_INT
+    int REFUSE
     int machine_block(
         const Code* code, const Column* vector, long base, long n,
         const Column* scalar, long row, const int64_t* ranks, Register* r, long* where,
@@ -93,6 +101,14 @@ OPERATIONS = {
     "compare_int_double": COMPARE_INT_DOUBLE,
     "both": BOTH,
     "either": EITHER,
+    "add_scaled": ADD_SCALED,
+    "subtract_scaled": SUBTRACT_SCALED,
+    "compare_scaled": COMPARE_SCALED,
+    "ratio": RATIO,
+    "multiply_ticks": MULTIPLY_TICKS,
+    "divide_ticks": DIVIDE_TICKS,
+    "divide_ticks_int": DIVIDE_TICKS_INT,
+    "refuse": REFUSE,
 }
 COMPARISONS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 

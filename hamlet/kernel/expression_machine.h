@@ -24,7 +24,9 @@ enum machine_operation {
     RANK, TO_DOUBLE, NEGATE_INT, NEGATE_DOUBLE, IS_NULL_INT, IS_NULL_DOUBLE, IS_NOT_NULL_INT, IS_NOT_NULL_DOUBLE,
     ADD_INT, SUBTRACT_INT, MULTIPLY_INT, REMAINDER_INT, /* the first that pops */
     ADD_DOUBLE, SUBTRACT_DOUBLE, MULTIPLY_DOUBLE, REMAINDER_DOUBLE, DIVIDE,
-    COMPARE_INT, COMPARE_DOUBLE, COMPARE_INT_DOUBLE, BOTH, EITHER
+    COMPARE_INT, COMPARE_DOUBLE, COMPARE_INT_DOUBLE, BOTH, EITHER,
+    ADD_SCALED, SUBTRACT_SCALED, COMPARE_SCALED, RATIO, /* of times, one in a coarser unit */
+    MULTIPLY_TICKS, DIVIDE_TICKS, DIVIDE_TICKS_INT, REFUSE
 };
 
 typedef struct {
@@ -131,6 +133,74 @@ static inline long machine_integers(int operation, hamlet_register *a, const ham
         if (machine_overflows(operation, a->one ? first : a->value[i], b->value[b->one ? 0 : i], &a->own[i])
             && (!a->there || a->there[i])) return i;
     return -1;
+}
+
+/* Powers of 1000 that bring two times to one unit: 1 to 3 that of the left one, 4 to 6 that of the right one. */
+static inline __int128 machine_scaled(int64_t x, int power) {
+    static const int64_t factor[4] = {1, 1000, 1000000, 1000000000};
+    return (__int128)x * factor[power];
+}
+
+/* The integer nearest to n / d, of two the even one; d > 0. */
+static inline __int128 machine_nearest(__int128 n, __int128 d) {
+    __int128 q = n / d, r = n % d;
+    if (r < 0) { q--; r += d; }
+    __int128 rest = d - r; /* r and rest are how far the two integers are away */
+    return r > rest || (r == rest && (q & 1)) ? q + 1 : q;
+}
+
+static inline int machine_fits(__int128 x, int64_t *r) {
+    *r = (int64_t)x;
+    return x == *r;
+}
+
+/* ticks * 2^exponent * m, or ticks / (2^exponent * m), to the nearest integer; 0 where that does not fit. */
+static inline int machine_by_double(int64_t ticks, double by, int divides, int64_t *r) {
+    int exponent;
+    *r = 0;
+    if (by != by || ticks == 0) return 1;
+    if (isinf(by)) return divides;
+    double fraction = frexp(by, &exponent);
+    int64_t m = (int64_t)ldexp(fraction, 53); /* by is m * 2^(exponent - 53) */
+    exponent -= 53;
+    while (!(m & 1)) { m /= 2; exponent++; }
+    if (!divides) {
+        __int128 product = (__int128)ticks * m; /* of 116 bits */
+        if (exponent >= 0) {
+            if (exponent > 63 || product >> (126 - exponent) != (product < 0 ? -1 : 0)) return 0;
+            return machine_fits(product << exponent, r);
+        }
+        if (exponent < -118) return 1; /* less than a half */
+        return machine_fits(machine_nearest(product, (__int128)1 << -exponent), r);
+    }
+    __int128 n = ticks, d = m;
+    if (d < 0) { n = -n; d = -d; }
+    if (exponent <= 0) {
+        if (exponent < -126) return 0;
+        __int128 size = n < 0 ? -n : n;
+        int bits = 0;
+        for (__int128 rest = size; rest; rest >>= 1) bits++;
+        if (bits - exponent > 126) return 0;
+        return machine_fits(machine_nearest(n << -exponent, d), r);
+    }
+    if (exponent > 66) return 1;
+    return machine_fits(machine_nearest(n, d << exponent), r);
+}
+
+/* The double nearest to n / d, d not 0. */
+static inline double machine_ratio(__int128 n, __int128 d) {
+    int negative = (n < 0) != (d < 0), shift = 0;
+    unsigned __int128 x = n < 0 ? -n : n, y = d < 0 ? -d : d;
+    if (!x) return 0;
+    while (!(x >> 126)) { x <<= 1; shift++; }
+    while (!(y & 1)) { y >>= 1; shift++; }
+    unsigned __int128 q = x / y;
+    int sticky = x % y != 0;
+    /* bring q to 64 bits, the last one standing for all that is lost */
+    int drop = 0;
+    while (q >> 62) { sticky |= (int)(q & 1); q >>= 1; drop++; }
+    double found = ldexp((double)((uint64_t)q * 2 + (uint64_t)sticky), drop - shift - 1);
+    return negative ? -found : found;
 }
 
 /* Leaves the program's result for rows base..base+n-1 in r[0]; -1, or the place of the operation that overflowed at
@@ -265,6 +335,80 @@ HAMLET_TARGETS static int machine_block(
             if (nothing) memset(a->own, 0, (size_t)m * 8);
             else machine_known(a, m);
             a->there = NULL;
+            break;
+        }
+        case ADD_SCALED: case SUBTRACT_SCALED: {
+            int64_t first = a->value[0];
+            machine_both_there(a, b, m);
+            for (long i = 0; i < m; i++) {
+                if (a->there && !a->there[i]) { a->own[i] = 0; continue; }
+                __int128 x = machine_scaled(a->one ? first : a->value[i], argument <= 3 ? argument : 0);
+                __int128 y = machine_scaled(b->value[b->one ? 0 : i], argument > 3 ? argument - 3 : 0);
+                if (!machine_fits(operation == ADD_SCALED ? x + y : x - y, &a->own[i])) {
+                    *where = base + i;
+                    return place;
+                }
+            }
+            break;
+        }
+        case COMPARE_SCALED: {
+            int64_t first = a->value[0];
+            int how = argument & 7, scaling = argument >> 3;
+            machine_both_there(a, b, m);
+            for (long i = 0; i < m; i++) {
+                __int128 x = machine_scaled(a->one ? first : a->value[i], scaling <= 3 ? scaling : 0);
+                __int128 y = machine_scaled(b->value[b->one ? 0 : i], scaling > 3 ? scaling - 3 : 0);
+                int order = (x > y) - (x < y);
+                int truth = how == 0 ? order == 0 : how == 1 ? order != 0 : how == 2 ? order < 0 : how == 3 ? order <= 0
+                    : how == 4 ? order > 0 : order >= 0;
+                a->own[i] = -(int64_t)truth;
+            }
+            machine_known(a, m);
+            break;
+        }
+        case RATIO: {
+            int64_t first = a->value[0];
+            machine_both_there(a, b, m);
+            for (long i = 0; i < m; i++) {
+                int64_t y = b->value[b->one ? 0 : i];
+                if ((a->there && !a->there[i]) || y == 0) { results[i] = NAN; continue; }
+                results[i] = machine_ratio(
+                    machine_scaled(a->one ? first : a->value[i], argument <= 3 ? argument : 0),
+                    machine_scaled(y, argument > 3 ? argument - 3 : 0));
+            }
+            a->there = NULL;
+            break;
+        }
+        case MULTIPLY_TICKS: case DIVIDE_TICKS: case DIVIDE_TICKS_INT: {
+            int64_t first = a->value[0];
+            int one = a->one && b->one, known = !a->there || a->there[0];
+            for (long i = 0; i < m; i++) {
+                int64_t x = a->one ? first : a->value[i], y = b->value[b->one ? 0 : i];
+                int there = a->one ? known : !a->there || a->there[i], fits = 1;
+                double by = operation == DIVIDE_TICKS_INT ? (double)y : DOUBLES(b)[b->one ? 0 : i];
+                if (operation == DIVIDE_TICKS_INT) there = there && (!b->there || b->there[b->one ? 0 : i]);
+                there = there && by == by && !(by == 0 && operation != MULTIPLY_TICKS);
+                a->own[i] = 0;
+                if (there && operation == DIVIDE_TICKS_INT)
+                    fits = machine_fits(
+                        machine_nearest(y < 0 ? -(__int128)x : x, y < 0 ? -(__int128)y : y), &a->own[i]);
+                else if (there) fits = machine_by_double(x, by, operation == DIVIDE_TICKS, &a->own[i]);
+                if (!fits) { *where = base + i; return place; }
+                a->own_there[i] = -(int64_t)there;
+            }
+            a->there = one && a->own_there[0] ? NULL : a->own_there;
+            break;
+        }
+        case REFUSE: {
+            for (long i = 0; i < m; i++) {
+                long left = a->one ? 0 : i, right = b->one ? 0 : i;
+                int there = argument & 1 ? DOUBLES(a)[left] == DOUBLES(a)[left] : !a->there || a->there[left];
+                there = there && (argument & 2 ? DOUBLES(b)[right] == DOUBLES(b)[right] : !b->there || b->there[right]);
+                if (there) { *where = base + i; return place; }
+            }
+            memset(a->own, 0, (size_t)m * 8);
+            memset(a->own_there, 0, (size_t)m * 8);
+            a->there = a->own_there;
             break;
         }
         case BOTH: EACH(int64_t, a->own, x & y); break;

@@ -18,7 +18,8 @@ from hamlet.language.query import (
     Taken,
     Unary,
 )
-from hamlet.language.schema import Schema
+from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.times import TIMES, Times
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
 NUMBERS = (INT, DOUBLE)
@@ -39,7 +40,7 @@ def type_of(expression: Expression, query: AnalysedQuery, schema: Schema | None)
     """
     match expression:
         case Literal(value=value):
-            return _literal_type(value)
+            return _literal_type(value, schema)
         case Reference(variable=variable, attribute=attribute):
             return type_of_attribute(variable, attribute, query, schema)
         case Attribute(name=name):
@@ -50,14 +51,8 @@ def type_of(expression: Expression, query: AnalysedQuery, schema: Schema | None)
             return _type_of_aggregate(expression, query, schema)
         case Log2():
             return DOUBLE
-        case Unary(operand=operand):
-            known = type_of(operand, query, schema)
-            return known if known in NUMBERS else None
-        case Binary(operator=operator, left=left, right=right):
-            types = (type_of(left, query, schema), type_of(right, query, schema))
-            if operator == "/" or DOUBLE in types:
-                return DOUBLE
-            return INT if types == (INT, INT) else None
+        case Unary() | Binary():
+            return times_of(query, schema).typed(expression).type
     raise TypeError(f"no expression: {expression!r}")
 
 
@@ -101,12 +96,11 @@ def _type_of_key(name: str, query: AnalysedQuery, schema: Schema | None) -> Attr
 def _type_of_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
     if aggregate.function in ("COUNT", *DISTINCT):
         return INT
-    if aggregate.function == "AVG":
-        return DOUBLE
     if aggregate.variable is None or aggregate.variable not in query.types or aggregate.attribute is None:
         return None
     known = type_of_attribute(aggregate.variable, aggregate.attribute, query, schema)
-    return schema.type_of(aggregate.attribute) if known is None and schema is not None else known
+    known = schema.type_of(aggregate.attribute) if known is None and schema is not None else known
+    return _as_aggregated(aggregate, known)
 
 
 def _type_of_taken(taken: Taken, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
@@ -118,13 +112,72 @@ def _type_of_taken(taken: Taken, query: AnalysedQuery, schema: Schema | None) ->
     return schema.type_of(taken.attribute) if known is None and schema is not None else known
 
 
-def _literal_type(value: int | float | str | bool | Duration) -> AttributeType | None:
+def times_of(query: AnalysedQuery, schema: Schema | None) -> Times:
+    """What is known of times in a query before its events are read."""
+
+    def leaf(node: Expression) -> tuple[AttributeType | None, int, str | None]:
+        kind = type_of(node, query, schema)
+        return kind, *unit_of(node, kind, query, schema)
+
+    return Times(leaf, None if schema is None else schema.clock)
+
+
+def times_as_compiled(query: AnalysedQuery, schema: Schema) -> Times:
+    """What is known of times when a query runs: also what the events have shown so far."""
+
+    def leaf(node: Expression) -> tuple[AttributeType | None, int, str | None]:
+        kind = None
+        named = isinstance(node, (Reference, Taken, Aggregate))
+        if named and node.variable is not None and node.attribute is not None:
+            kind = query.declared.get(node.variable, {}).get(node.attribute) or schema.type_of(node.attribute)
+            if isinstance(node, Aggregate):
+                kind = _as_aggregated(node, kind)
+        elif isinstance(node, Attribute):
+            kind = schema.type_of(node.name)
+        elif isinstance(node, (Taken, Aggregate)):
+            kind = INT
+        return kind, *unit_of(node, kind, query, schema)
+
+    return Times(leaf, schema.clock)
+
+
+def unit_of(
+    node: Expression, kind: AttributeType | None, query: AnalysedQuery, schema: Schema | None
+) -> tuple[int, str | None]:
+    """Ticks per second and time zone of an attribute or an aggregate that is a time; 0 of others."""
+    if kind not in TIMES:
+        return 0, None
+    name = node.name if isinstance(node, Attribute) else getattr(node, "attribute", None)
+    variable = getattr(node, "variable", None)
+    upstream = query.upstream.get(query.types.get(variable or "", ""))
+    if upstream is not None and schema is not None and name not in schema.units:
+        item = next((item for item in upstream.query.items if item.column == name), None)
+        if item is not None:
+            found = times_of(upstream, schema).typed(item.expression)
+            return found.per_second, found.zone
+        return schema.clock.ticks_per_second, getattr(schema.clock.type, "tz", None)
+    if schema is None or name is None:
+        return 0, None
+    unit, _ = schema.units.get(name, ("us", None))  # declared, and no value of it seen yet
+    return UNITS_PER_SECOND[unit], schema.zone_of(name)
+
+
+def _as_aggregated(aggregate: Aggregate, kind: AttributeType | None) -> AttributeType | None:
+    """The type of an aggregate over an attribute of a type."""
+    if aggregate.function in ("COUNT", *DISTINCT):
+        return INT
+    if aggregate.function == "AVG":
+        return kind if kind in TIMES else DOUBLE
+    return kind
+
+
+def _literal_type(value: int | float | str | bool | Duration, schema: Schema | None) -> AttributeType | None:
     if isinstance(value, bool):
         return AttributeType.BOOLEAN
     if isinstance(value, str):
         return AttributeType.STRING
     if isinstance(value, Duration):
-        return None
+        return AttributeType.DURATION if schema is not None and schema.clock.is_timestamp else None
     return INT if isinstance(value, int) else DOUBLE
 
 

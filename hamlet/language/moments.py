@@ -2,7 +2,7 @@
 
 ``T.at >= '2024-03-05'`` compares a TIMESTAMP with a text that is read as ISO 8601; where the column has a zone and the
 text has none, the text is a time on the clocks of that zone. ``T.at - PREV(V).at < 10 min`` compares a difference of
-two TIMESTAMPs with a duration; nothing else can be done with either.
+two TIMESTAMPs with a duration.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import zoneinfo
 from fractions import Fraction
 
-from hamlet.language.query import Binary, Duration, Expression, Literal
+from hamlet.language.query import Binary, Expression, Literal
 
 _MOMENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?\s*(Z|[+-]\d\d(?::?\d\d)?)?", re.ASCII
@@ -69,11 +69,6 @@ def offset(zone: str, wall: Fraction) -> int:
     shown = _EPOCH + datetime.timedelta(seconds=int(wall // 1))
     found = shown.replace(tzinfo=zoneinfo.ZoneInfo(zone)).utcoffset()
     return int(found.total_seconds()) if found is not None else 0
-
-
-def is_duration(expression: Expression) -> bool:
-    """Whether an expression is a duration: ``10 min``."""
-    return isinstance(expression, Literal) and isinstance(expression.value, Duration)
 
 
 def is_difference(expression: Expression) -> bool:

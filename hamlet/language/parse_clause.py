@@ -24,6 +24,7 @@ from hamlet.language.tokens import Kind
 _TYPE_MEANT = {"INTEGER": "INT", "BIGINT": "INT", "LONG": "INT", "INT64": "INT", "SMALLINT": "INT"}
 _TYPE_MEANT |= {"FLOAT": "DOUBLE", "REAL": "DOUBLE", "DECIMAL": "DOUBLE", "NUMERIC": "DOUBLE", "NUMBER": "DOUBLE"}
 _TYPE_MEANT |= {"TEXT": "STRING", "VARCHAR": "STRING", "CHAR": "STRING", "STR": "STRING", "BOOL": "BOOLEAN"}
+_TYPE_MEANT |= {"INTERVAL": "DURATION", "TIMEDELTA": "DURATION"}
 _TYPE_MEANT |= {"DATE": "TIMESTAMP", "DATETIME": "TIMESTAMP", "TIME": "TIMESTAMP"}
 
 # ------------------------------------------------------------------------------------------ RETURN, GROUP-BY

@@ -3,7 +3,8 @@
 ::
 
     workload  = { event | query }
-    event     = EVENT Name "(" name TYPE { "," name TYPE } ")" ";"        TYPE = INT DOUBLE STRING BOOLEAN TIMESTAMP
+    event     = EVENT Name "(" name TYPE { "," name TYPE } ")" ";"
+    TYPE      = INT DOUBLE STRING BOOLEAN TIMESTAMP DURATION
     query     = [ name ":" ] RETURN item {"," item} PATTERN pattern [SEMANTICS semantics] [WHERE condition]
                 [GROUP-BY group {"," group}] [HAVING hcond] [TOP k BY rexpr [ASC | DESC]]
                 WITHIN ( duration [SLIDE duration] [OFFSET duration] | SESSION duration | ALL ) [";"]

@@ -446,6 +446,7 @@ class AttributeType(enum.Enum):
     STRING = "STRING"
     BOOLEAN = "BOOLEAN"
     TIMESTAMP = "TIMESTAMP"
+    DURATION = "DURATION"
 
 
 @dataclass(frozen=True, slots=True)

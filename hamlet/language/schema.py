@@ -90,6 +90,18 @@ def timestamp(ticks: int, unit: str, zone: str | None) -> datetime.datetime:
     return value
 
 
+def duration(ticks: int, unit: str) -> datetime.timedelta | np.timedelta64:
+    """A duration from ticks: numpy's where Python's has no such digits, or no such length."""
+    try:
+        if not is_finer(ticks, unit):
+            micros = ticks // 1000 if unit == "ns" else ticks * (1_000_000 // UNITS_PER_SECOND[unit])
+            return datetime.timedelta(microseconds=micros)
+    except OverflowError:
+        pass
+    found: np.timedelta64 = np.array([ticks], f"m8[{unit}]")[0]
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """Names and types of the attributes of a stream.

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hamlet.errors import Diagnostic, Reports, in_order
-from hamlet.language.conditions import Part, walk
-from hamlet.language.expression_types import DOUBLE, NUMBERS, kind_of, type_of, type_of_attribute
+from hamlet.language.conditions import Part, is_condition, walk
+from hamlet.language.expression_types import DOUBLE, NUMBERS, kind_of, times_of, type_of, type_of_attribute
 from hamlet.language.meaning import AnalysedQuery, Analysis
-from hamlet.language.moments import FORMS, is_difference, is_duration, is_text, moment_of
+from hamlet.language.moments import FORMS, is_difference, is_text, moment_of
 from hamlet.language.name_checks import Names, check_declarations, check_rows, keys_of
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import (
@@ -27,6 +27,7 @@ from hamlet.language.query import (
     Literal,
     Log2,
     Membership,
+    NullTest,
     Query,
     Reference,
     Span,
@@ -35,6 +36,7 @@ from hamlet.language.query import (
 )
 from hamlet.language.result_checks import result_parts
 from hamlet.language.schema import Schema
+from hamlet.language.times import Typed
 from hamlet.language.zones import zone_of
 
 SPECIAL_COLUMNS = ("time", "type")  # what the time and the type column are called unless options say otherwise
@@ -76,13 +78,41 @@ def _check_types(query: AnalysedQuery, schema: Schema | None, reports: Reports) 
     if query.query.condition is not None:
         for part in walk(query.query.condition):
             _check_part(part, query, schema, reports)
+            _check_sides(part, query, schema, reports)
+    for item in query.query.items:
+        if item.log2:
+            _check_times(item.expression, query, schema, reports)
     for _, part in result_parts(query.query):
+        if not is_condition(part):
+            _check_times(part, query, schema, reports)  # type: ignore[arg-type]  # a TypeGuard says nothing of others
         for inner in walk(part):
             _check_part(inner, query, schema, reports)
+            _check_sides(inner, query, schema, reports)
             if isinstance(inner, Aggregate):
                 _check_aggregate(inner, query, schema, reports)
     for key, span in keys_of(query):
         _check_key(key, span, query, reports)
+
+
+def _check_sides(part: Part, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
+    """Report operations on times that there are not, in what a condition compares."""
+    times = times_of(query, schema)
+    match part:
+        case Comparison(left=left, right=right):
+            pairs = [(left, right)]
+        case Membership(operand=operand, choices=choices):
+            pairs = [(operand, choice) for choice in choices]
+        case Between(operand=operand, low=low, high=high):
+            pairs = [(operand, low), (operand, high)]
+        case NullTest(operand=operand):
+            _check_times(operand, query, schema, reports)
+            return
+        case _:
+            return
+    for left, right in pairs:
+        for side in times.compared(left, right)[:2]:
+            for mistake in side.mistakes:
+                _report_time(mistake, reports)
 
 
 def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
@@ -96,16 +126,20 @@ def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports
             for end in (low, high):
                 _check_comparable(operand, end, query, schema, reports)
         case Unary(operator=operator, operand=operand):
-            _check_number(operand, operator, query, schema, reports)
+            if not _is_of_times(part, query, schema):
+                _check_number(operand, operator, query, schema, reports)
         case Log2(operand=operand):
-            _check_number(operand, "LOG2", query, schema, reports)
+            if not _is_of_times(part, query, schema):
+                _check_number(operand, "LOG2", query, schema, reports)
         case Binary(operator=operator, left=left, right=right):
             words = [inner for inner in (left, right) if isinstance(inner, Literal) and inner.bare]
             if operator == "-" and len(words) == 2:
                 hint = f"quote text with special characters: '{words[0].value}-{words[1].value}'"
                 reports.error("text cannot be subtracted", part.span, hint)
                 return
-            if _is_length(part, query, schema) or (schema is None and _may_be_length(part, query)):
+            if _is_of_times(part, query, schema) or (
+                not (schema is not None and schema.closed) and _may_be_length(part, query)
+            ):
                 return
             for inner in (left, right):
                 _check_number(inner, operator, query, schema, reports)
@@ -123,29 +157,47 @@ def _is_of_results(part: Part) -> bool:
 def _check_comparable(
     left: Expression, right: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports
 ) -> None:
-    one, two = type_of(left, query, schema), type_of(right, query, schema)
-    if is_duration(left) or is_duration(right) or _is_length(left, query, schema) or _is_length(right, query, schema):
-        _check_lengths(left, right, query, schema, reports)
-        return
-    if one is None or two is None or kind_of(one) == kind_of(two):
+    times = times_of(query, schema)
+    first, second, wrong = times.compared(left, right)
+    if first.mistakes or second.mistakes:
+        return  # what is wrong in them is said by itself
+    one, two = first.type, second.type
+    if first.loose or second.loose or one is None or two is None or kind_of(one) == kind_of(two):
         return
     for literal, other, kind in ((left, right, two), (right, left, one)):
         if is_text(literal) and kind is AttributeType.TIMESTAMP:
             _check_moment(literal, other, schema, reports)
             return
     span = left.span if left.span.end > right.span.end else left.span.to(right.span)
-    message = f"{_described(left, one)} cannot be compared with {_described(right, two)}"
-    reports.error(message, span, _comparison_hint(left, one, right, two))
+    message = wrong or f"{_described(left, one)} cannot be compared with {_described(right, two)}"
+    hint = _comparison_hint(left, one, right, two)
+    if AttributeType.DURATION in (one, two):
+        hint = "a duration is compared with a duration, as in B.at - PREV(A).at < 10 min"
+    reports.error(message, span, hint)
 
 
-def _is_length(expression: Expression, query: AnalysedQuery, schema: Schema | None) -> bool:
-    """Whether an expression is the difference of two timestamps, as far as is known."""
-    if not (isinstance(expression, Binary) and is_difference(expression)):
-        return False
-    sides = (expression.left, expression.right)
-    return all(
-        is_text(each) or _seen_type(each, query, schema) is AttributeType.TIMESTAMP for each in sides
-    ) and not all(map(is_text, sides))
+def _is_of_times(part: Part, query: AnalysedQuery, schema: Schema | None) -> bool:
+    """Whether an operation has a time for an operand, or may have: `_check_times` says what is wrong with it."""
+    assert isinstance(part, (Unary, Binary, Log2))
+    typed = times_of(query, schema).typed(part)
+    return typed.wrong is not None or any(each.is_time or each.loose or each.wrong for each in typed.operands)
+
+
+def _check_times(expression: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
+    """Report operations on times that there are not."""
+    for each in times_of(query, schema).typed(expression).mistakes:
+        _report_time(each, reports)
+
+
+def _report_time(mistake: Typed, reports: Reports) -> None:
+    assert mistake.wrong is not None
+    hint = "times are subtracted, compared and moved by durations: B.at - PREV(A).at < 10 min, A.at + 5 min"
+    if isinstance(mistake.node, Literal):
+        hint = "use a longer duration, or a time column in a finer unit"
+    elif any(each.type in NUMBERS for each in mistake.operands):
+        hint = "a number is compared with a number; a duration has a unit, as in 10 min, and d / 1 s is a number"
+    if not any(each.span == mistake.node.span and each.message == mistake.wrong for each in reports.errors):
+        reports.error(mistake.wrong, mistake.node.span, hint)
 
 
 def _may_be_length(part: Binary, query: AnalysedQuery) -> bool:
@@ -153,40 +205,6 @@ def _may_be_length(part: Binary, query: AnalysedQuery) -> bool:
     sides = (part.left, part.right)
     texts = [isinstance(each, Literal) and is_text(each) and moment_of(str(each.value)) is not None for each in sides]
     return is_difference(part) and any(texts) and any(type_of(each, query, None) is None for each in sides)
-
-
-def _seen_type(expression: Expression, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
-    """The type of an expression, also by what dicts have shown: no type turns into a timestamp, or out of one."""
-    known = type_of(expression, query, schema)
-    if known is None and schema is not None and isinstance(expression, Reference):
-        return schema.type_of(expression.attribute)
-    return known
-
-
-def _check_lengths(
-    left: Expression, right: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports
-) -> None:
-    """A duration is compared with the difference of two timestamps, and the other way round."""
-    for length, other in ((left, right), (right, left)):
-        if is_duration(length) and not (is_duration(other) or _is_length(other, query, schema)):
-            if isinstance(other, Binary) and is_difference(other):
-                kinds = [_seen_type(each, query, schema) for each in (other.left, other.right)]
-                if None in kinds:
-                    return  # nothing is known before events come
-            elif _seen_type(other, query, schema) is None and schema is None:
-                hint = "a duration is compared with a difference, as in B.at - PREV(A).at < 10 min"
-                reports.error(f"{to_text(other)} cannot be compared with a duration", other.span, hint)
-                return
-            hint = (
-                "only a difference of two timestamps is compared with a duration, as in B.at - PREV(A).at < 10 min; "
-                "a number is compared with a number in its own unit"
-            )
-            reports.error(f"{to_text(other)} cannot be compared with a duration", other.span, hint)
-            return
-        if _is_length(length, query, schema) and not (is_duration(other) or _is_length(other, query, schema)):
-            hint = f"write {to_text(length)} < 10 min"
-            reports.error("a difference of timestamps is compared with a duration", other.span, hint)
-            return
 
 
 def _check_moment(literal: Expression, other: Expression, schema: Schema | None, reports: Reports) -> None:
@@ -238,15 +256,9 @@ def _check_number(
     operand: Expression, operator: str, query: AnalysedQuery, schema: Schema | None, reports: Reports
 ) -> None:
     known = type_of(operand, query, schema)
-    if is_duration(operand) or _is_length(operand, query, schema):
-        hint = "compare it with a duration: B.at - PREV(A).at < 10 min"
-        reports.error(f"{to_text(operand)} is a length of time, and can only be compared", operand.span, hint)
-        return
     if known is None or known in NUMBERS:
         return
     hint = f"'{operator}' takes numbers only"
-    if known is AttributeType.TIMESTAMP:
-        hint = "timestamps are compared, or subtracted from each other: B.at - PREV(A).at < 10 min"
     if isinstance(operand, Literal) and operand.bare:
         hint = f"an attribute needs its variable, as in T.{operand.value}"
     reports.error(f"{_described(operand, known)} is not a number", operand.span, hint)
@@ -260,12 +272,15 @@ def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema 
         known = schema.type_of(aggregate.attribute)  # of an open schema, which widens from number to number only
     if aggregate.function in DISTINCT:
         return
-    allowed = [*NUMBERS, AttributeType.TIMESTAMP] if aggregate.function in ("MIN", "MAX") else [*NUMBERS]
+    allowed = [*NUMBERS, AttributeType.DURATION]
+    allowed += [AttributeType.TIMESTAMP] if aggregate.function != "SUM" else []
     if known is None or known in allowed:
         return
     types = " and ".join(", ".join(each.value for each in allowed).rsplit(", ", 1))
     attribute = f"{name_text(aggregate.variable)}.{name_text(aggregate.attribute, free=True)}"
     hint = f"write COUNT({name_text(aggregate.variable)}) to count the events, or take another attribute"
+    if known is AttributeType.TIMESTAMP:
+        hint = "take MIN, MAX or AVG, or a difference such as MAX(B.at) - MIN(A.at)"
     reports.error(f"{aggregate.function} takes {types} attributes; {attribute} is {known.value}", aggregate.span, hint)
 
 

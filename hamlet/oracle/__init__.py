@@ -32,6 +32,7 @@ from hamlet.oracle.conditions import kind
 from hamlet.oracle.results import Group, best
 from hamlet.oracle.search import Binding, Key, Search, Window
 from hamlet.oracle.stream import Event, Stream
+from hamlet.oracle.times import counted_in
 
 __all__ = ["Event", "Search", "Stream", "Trend", "Window", "evaluate", "operands", "trends", "windows"]
 
@@ -71,6 +72,7 @@ def evaluate(
     order_column: str | None = None,
     ticks_per_second: int = 1,
     zone: str | None = None,
+    timestamps: bool = False,
     shown: Shown = aggregate,
 ) -> list[dict[str, Any]]:
     """All result rows of a workload, by query, window and group.
@@ -87,6 +89,8 @@ def evaluate(
         The unit of the time column.
     zone : str or None
         The time zone whose clock says where windows begin, with times from 1970.
+    timestamps : bool
+        Whether the times, which are given in ticks since 1970, are timestamps to the queries.
     shown : callable, optional
         What stands in a row for an aggregate. Tests ask for sums of absolute values; HAVING, TOP and queries about rows
         see the aggregates themselves.
@@ -109,6 +113,7 @@ def evaluate(
             events,
             workload.declarations,
             *columns,
+            dated=ticks_per_second if timestamps else None,
             rows={name: known[name] for name in asked},
             columns={name: _columns(named[name]) for name in asked},
         )
@@ -119,7 +124,8 @@ def evaluate(
             found.sort(key=lambda row: (row[1]["window_start"], _group_rank(row[0])))
         return [row for _, row in found]
 
-    return [row for query in workload.queries for row in rows_of(query, shown)]
+    with counted_in(None if timestamps else ticks_per_second):
+        return [row for query in workload.queries for row in rows_of(query, shown)]
 
 
 def trends(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import math
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from hamlet.language.query import DISTINCT, Aggregate
+from hamlet.oracle.times import is_time, mean
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ def aggregate(asked: Aggregate, seen: Occurrences) -> Any:
         return min(seen.values)
     if asked.function == "MAX":
         return max(seen.values)
+    if is_time(seen.values[0]):
+        if asked.function == "AVG":
+            return mean(seen.values)
+        return sum(seen.values, datetime.timedelta())
     infinite = [value for value in seen.values if isinstance(value, float) and math.isinf(value)]
     if infinite:
         return sum(infinite)

@@ -31,6 +31,7 @@ from hamlet.language.query import (
     Shift,
     Unary,
 )
+from hamlet.oracle import times
 
 Read = Callable[[Reference], Any]  # the value of a reference, None for NULL
 Truth = bool | None  # None is SQL's unknown
@@ -67,20 +68,26 @@ def value_of(expression: Expression, read: Read) -> Any:
     """
     match expression:
         case Literal(value=Duration() as length):
-            return datetime.timedelta(microseconds=float(length.seconds * 1_000_000))
+            return times.length(length)
         case Literal(value=value):
             return value
         case Reference():
             return read(expression)
         case Unary(operator=operator, operand=operand):
             value = value_of(operand, read)
+            if isinstance(value, datetime.datetime):
+                raise DataError(f"the negative of an instant: {value!r}")
+            if isinstance(value, datetime.timedelta):
+                return -value if operator == "-" else value
             if kind(value) != "number":
                 return None
             return _checked(-value if operator == "-" else value, expression)
         case Binary(operator=operator, left=left, right=right):
-            first, second = _times(value_of(left, read), value_of(right, read))
-            if operator == "-" and isinstance(first, datetime.datetime) and isinstance(second, datetime.datetime):
-                return first - second
+            first, second = times.both(left, right, lambda side: value_of(side, read))
+            if operator == "-":
+                first, second = _times(first, second)
+            if times.is_time(first) or times.is_time(second):
+                return times.operation(operator, first, second)
             if kind(first) != "number" or kind(second) != "number":
                 return None  # NULL, or no number to calculate with
             return _checked(_arithmetic(operator, first, second), expression)
@@ -134,14 +141,13 @@ def truth_of(condition: Condition, value: Callable[[Expression], Any]) -> Truth:
         case Not(operand=operand):
             return _not(truth_of(operand, value))
         case Comparison(operator=operator, left=left, right=right):
-            return _compare(operator, value(left), value(right))
+            return _compare(operator, *times.both(left, right, value))
         case Membership(operand=tested, choices=choices, negated=negated):
-            tested_value = value(tested)
-            found = _not(_all([_compare("<>", tested_value, value(choice)) for choice in choices]))
+            found = _not(_all([_compare("<>", *times.both(tested, choice, value)) for choice in choices]))
             return _not(found) if negated else found
         case Between(operand=tested, low=low, high=high, negated=negated):
-            tested_value = value(tested)
-            inside = _all([_compare(">=", tested_value, value(low)), _compare("<=", tested_value, value(high))])
+            ends = [_compare(">=", *times.both(tested, low, value)), _compare("<=", *times.both(tested, high, value))]
+            inside = _all(ends)
             return _not(inside) if negated else inside
         case NullTest(operand=tested, negated=negated):
             return (value(tested) is None) != negated
@@ -181,6 +187,8 @@ def _compare(operator: str, left: Any, right: Any) -> Truth:
         return None
     left, right = _times(left, right)
     comparable = kind(left) == kind(right)
+    if not comparable and (times.is_time(left) or times.is_time(right)):
+        raise DataError(f"{left!r} cannot be compared with {right!r}")
     match operator:
         case "=":
             return bool(comparable and left == right)

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from hamlet.language.query import Aggregate, Attribute, Binary, Condition, Expression, Literal, Log2, Taken, Top, Unary
+from hamlet.errors import DataError
+from hamlet.language.query import (
+    Aggregate,
+    Attribute,
+    Binary,
+    Condition,
+    Duration,
+    Expression,
+    Literal,
+    Log2,
+    Taken,
+    Top,
+    Unary,
+)
 from hamlet.oracle.aggregates import log2, presented
 from hamlet.oracle.conditions import truth_of
+from hamlet.oracle.times import both, is_time, length, operation
 
 Exact = int | float | Decimal
 
@@ -33,6 +48,8 @@ class Group:
     def value(self, expression: Expression) -> Any:
         """The value of a result expression, None for NULL."""
         match expression:
+            case Literal(value=Duration() as written):
+                return length(written)
             case Literal(value=value):
                 return value
             case Attribute(name=name):
@@ -47,9 +64,14 @@ class Group:
                 return log2(self.value(operand))
             case Unary(operator=operator, operand=operand):
                 number = self.value(operand)
+                if isinstance(number, datetime.datetime):
+                    raise DataError(f"the negative of an instant: {number!r}")
                 return -number if number is not None and operator == "-" else number
             case Binary(operator=operator, left=left, right=right):
-                return _operation(operator, self.value(left), self.value(right))
+                first, second = both(left, right, self.value)
+                if is_time(first) or is_time(second):
+                    return operation(operator, first, second)
+                return _operation(operator, first, second)
         raise ValueError(f"no expression over results: {expression}")
 
     def passes(self, having: Condition | None) -> bool:

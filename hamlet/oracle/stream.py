@@ -10,6 +10,7 @@ from typing import Any
 
 from hamlet.language.query import AttributeType, EventDeclaration, Reference
 from hamlet.oracle.conditions import INT_RANGE, Read, kind
+from hamlet.oracle.times import dated as dated_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,8 @@ class Stream:
         Types with known attributes.
     time_column, type_column, order_column : str
         Which attributes are the time, the type and the order among equal times (None: there is none).
+    dated : int, optional
+        Ticks per second, where queries see times as timestamps.
     rows : mapping of str to sequence of mappings, optional
         Rows of other queries, which are events of the query's name at the end of their window.
     columns : mapping of str to sequence of str, optional
@@ -67,6 +70,7 @@ class Stream:
         time_column: str,
         type_column: str,
         order_column: str | None,
+        dated: int | None = None,
         rows: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         columns: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
@@ -76,6 +80,7 @@ class Stream:
         self.of_rows = dict(columns or {})
         self.declared.update((name, dict.fromkeys(names)) for name, names in self.of_rows.items())
         self.always = {time_column, type_column}
+        self.dated, self.time_column = dated, time_column
         cleaned: list[dict[str, Any]] = [
             {name: None if value != value else value for name, value in event.items()} for event in events
         ]
@@ -105,6 +110,8 @@ class Stream:
     def read(self, event: Event, attribute: str) -> Any:
         """The value of an attribute, None for NULL."""
         value: Any = event.values.get(attribute) if self.carries(event, attribute) else None
+        if attribute == self.time_column and self.dated is not None:
+            return dated_at(event.time, self.dated)
         return float(value) if kind(value) == "number" and self.is_double(event.type, attribute) else value
 
     def reader(self, event: Event) -> Read:

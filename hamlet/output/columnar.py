@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
+from hamlet.output.digits import seconds_text
 from hamlet.output.query_rows import time_text
 
 HOLDS = ""  # the column that says of a policy's row whether it is one, or only a time-point without any
@@ -201,6 +203,9 @@ def _texts(column: pa.Array, value_text: Callable[[Any], str], null: str) -> lis
     kind = column.type
     if pa.types.is_timestamp(kind):
         return _time_texts(column, value_text, null)
+    if pa.types.is_duration(kind):
+        ticks = column.cast(pa.int64()).to_pylist()
+        return [null if each is None else seconds_text(np.timedelta64(each, kind.unit)) for each in ticks]
     if pa.types.is_integer(kind) and not column.null_count:
         return list(map(str, column.to_pylist()))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):

@@ -12,7 +12,7 @@ A column of components has one of these forms, by kind (`hamlet.planner.aggregat
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -52,6 +52,8 @@ class Values:
         Of arrays: where there is a value; None where there is no NULL.
     objects : list or None
         What the integers in `data` stand for; None for themselves.
+    present : callable or None
+        What makes a Python object of an integer in `data`; None where it stands for itself.
     places : int32 array of shape (rows,) or None
         The rows are these places of all that is above; None where they are all of them, in order.
     """
@@ -60,6 +62,7 @@ class Values:
     valid: Bools | None = None
     objects: list[Any] | None = None
     places: npt.NDArray[np.int32] | None = None
+    present: Callable[[int], Any] | None = None
 
     def tolist(self) -> list[Any]:
         """The values as Python objects, None for NULL."""
@@ -67,6 +70,9 @@ class Values:
         if self.objects is not None:
             objects = self.objects
             found = [objects[code] for code in found] if objects else [None] * len(found)
+        if self.present is not None:
+            present, there = self.present, [True] * len(found) if self.valid is None else self.valid.tolist()
+            found = [present(each) if known else None for each, known in zip(found, there, strict=True)]
         if self.valid is not None and not self.valid.all():
             found = [value if there else None for value, there in zip(found, self.valid.tolist(), strict=True)]
         return found if self.places is None else [found[place] for place in self.places.tolist()]

@@ -7,8 +7,11 @@ way and of integers the other way, and never touch the limit.
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import re
+
+import numpy as np
 
 _SAFE_BITS = 2_000  # below 640 digits, the smallest limit that Python lets anybody set
 _SAFE = 1 << _SAFE_BITS
@@ -95,6 +98,24 @@ def integer_of(text: str) -> int:
 
     number = convert(0, len(digits))
     return -number if text.startswith("-") else number
+
+
+def seconds_text(length: datetime.timedelta | np.timedelta64) -> str:
+    """A duration as the number of its seconds, in full.
+
+    Examples
+    --------
+    >>> seconds_text(datetime.timedelta(minutes=-1)), seconds_text(np.timedelta64(1_500_000_001, "ns"))
+    ('-60', '1.500000001')
+    """
+    if isinstance(length, np.timedelta64):
+        unit = np.datetime_data(length.dtype)[0]
+        digits, ticks = {"s": 0, "ms": 3, "us": 6, "ns": 9}[unit], int(length.astype(np.int64))
+    else:
+        digits, ticks = 6, length // datetime.timedelta(microseconds=1)
+    whole, rest = divmod(abs(ticks), 10**digits)
+    fraction = f".{rest:0{digits}d}".rstrip("0") if rest else ""
+    return f"{'-' * (ticks < 0)}{whole}{fraction}"
 
 
 def number_text(number: int | float | decimal.Decimal) -> str:

@@ -11,6 +11,7 @@ have) as null. In CSV, NULL is an empty field and an empty string is ``""``.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import math
 import os
@@ -22,11 +23,12 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
-from hamlet.output.digits import number_text
+from hamlet.output.digits import number_text, seconds_text
 from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
 from hamlet.output.result import Results
 from hamlet.output.tables import CountTypes, count_infinite, result_schema, to_arrow, unsettled
@@ -295,7 +297,8 @@ def _json_value(value: Any, column: ResultColumn) -> str:
     if isinstance(value, str):
         return _json_text(value)
     text = _plain_text(value, column)
-    return text if isinstance(value, (bool, int, float, Decimal)) else _json_text(text)
+    numbers = (bool, int, float, Decimal, datetime.timedelta, np.timedelta64)
+    return text if isinstance(value, numbers) else _json_text(text)
 
 
 def _plain_text(value: Any, column: ResultColumn) -> str:
@@ -306,6 +309,8 @@ def _plain_text(value: Any, column: ResultColumn) -> str:
         return format(value, "f")  # a group value of a decimal column, not a number beyond the double range
     if isinstance(value, (int, float, Decimal)):
         return number_text(value)
+    if isinstance(value, (datetime.timedelta, np.timedelta64)):
+        return seconds_text(value)
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from hamlet.kernel.dicts import Listing
 from hamlet.language.query import Aggregate, ReturnItem
 from hamlet.language.schema import Schema
+from hamlet.language.times import Typed
 from hamlet.output.components import read_one
+from hamlet.output.expressions.times import average, presented
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import presenter_of, result_columns
 from hamlet.planner import scaled
@@ -63,6 +65,8 @@ def _reading(
     first, second = (*places, -1)[:2]
     scales = [key.kind in SCALED for key in keys]
     function = item.value.function
+    if column.is_time and function in ("SUM", "AVG"):
+        return "computed", first, second, partial(_time, query.times.typed(item.value), item.column)
     if column.is_time:
         return "computed", first, -1, presenter_of(column, keys[0], schema.units)
     if item.log2 and function == "COUNT" and scales[0]:
@@ -70,3 +74,10 @@ def _reading(
     if item.log2 or (function == "AVG" and scales[0] != scales[1]):
         return "computed", first, second, partial(read_one, item)
     return {"SUM": "present", "AVG": "quotient"}.get(function, "plain"), first, second, None
+
+
+def _time(typed: Typed, column: str, total: int, second: int | bool) -> Any:
+    """The sum (`second`: whether there is one) or the mean (of so many) of times."""
+    assert isinstance(typed.node, Aggregate)
+    ticks = average(total, second) if typed.node.function == "AVG" else total if second else None
+    return presented([ticks], typed, column).tolist()[0]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.language.schema import timestamp
+from hamlet.language.schema import duration, timestamp
 from hamlet.output.rows import GroupRows
 from hamlet.planner.aggregates import SCALED, SETS, Component, ComponentKey, merged
 
@@ -157,6 +157,8 @@ def _decoded(type: pa.DataType, encoded: bytes, place: int) -> tuple[Any, int]:
         return struct.unpack("<d", bits.to_bytes(8, "little"))[0], place + 8
     if pa.types.is_timestamp(type):
         return timestamp(word - int(_TOP), type.unit, type.tz), place + 8
+    if pa.types.is_duration(type):
+        return duration(word - int(_TOP), type.unit), place + 8
     number = pa.array([word - int(_TOP)])
     if pa.types.is_date32(type):
         number = number.cast(pa.int32())

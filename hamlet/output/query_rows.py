@@ -42,8 +42,8 @@ class ResultColumn:
 
     @property
     def is_time(self) -> bool:
-        """Whether it is the least or greatest of timestamps or dates."""
-        return self.kind == "extremum" and self.type is AttributeType.TIMESTAMP
+        """Whether it is a time that is calculated, or the least or greatest of some."""
+        return self.kind == "extremum" and self.type in (AttributeType.TIMESTAMP, AttributeType.DURATION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.language.expression_types import type_of
+from hamlet.language.printing import to_text
 from hamlet.language.query import DISTINCT, Aggregate, Attribute, AttributeType, Taken
-from hamlet.language.schema import Schema, is_finer, timestamp
+from hamlet.language.schema import Schema, duration, is_finer, timestamp
+from hamlet.language.times import UNIT_OF, Typed
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.expressions.selection import Table, best, conjuncts
 from hamlet.output.matched import read_columns
@@ -98,7 +99,11 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
     found = []
     for item in query.analysed.query.items:
         if item.place:
-            kind = type_of(item.expression, query.analysed, schema)
+            typed = query.times.typed(item.expression)
+            if typed.is_time:
+                found.append(_time_column(item.column, typed))
+                continue
+            kind = typed.type
             double = kind is AttributeType.DOUBLE
             found.append(ResultColumn(item.column, "double" if double else "sum", kind or AttributeType.INT))
             continue
@@ -114,7 +119,12 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
         type = query.types.get(place) or AttributeType.INT
         if function in DISTINCT:
             type = AttributeType.INT
-        if item.log2 or function == "AVG":
+        typed = query.times.typed(item.value)
+        if typed.is_time and item.log2:
+            raise DataError(f"{to_text(item)}: LOG2 takes numbers, and {to_text(item.value)} is a time")
+        if typed.is_time and function in ("SUM", "AVG"):
+            found.append(_time_column(item.column, typed))
+        elif item.log2 or function == "AVG":
             found.append(ResultColumn(item.column, "double", AttributeType.DOUBLE))
         elif function in ("MIN", "MAX"):
             found.append(ResultColumn(item.column, "extremum", type, schema.arrow_types.get(place[1])))
@@ -151,6 +161,14 @@ def _plain_type(type: AttributeType, arrow_type: pa.DataType | None) -> pa.DataT
     return plain[type] if type in plain or arrow_type is None else arrow_type
 
 
+def _time_column(name: str, typed: Typed) -> ResultColumn:
+    """The column of a time that is calculated."""
+    unit = UNIT_OF[typed.per_second]
+    assert typed.type is not None
+    arrow = pa.duration(unit) if typed.type is AttributeType.DURATION else pa.timestamp(unit, typed.zone)
+    return ResultColumn(name, "extremum", typed.type, arrow)
+
+
 def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: GroupRows, units: Units) -> QueryRows:
     """Result rows from the components of windows and groups."""
     groups = tuple(Values([group[place] for group in rows.groups]) for place in range(len(query.analysed.groups)))
@@ -170,6 +188,9 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
             continue
         assert isinstance(item.value, Aggregate)
         column = read(item, read_columns(query, item.value, closed.components))
+        if result.is_time and item.value.function not in ("MIN", "MAX"):
+            values.append(table.column(item.value))
+            continue
         if result.is_time:
             present = presenter_of(result, keys[0], units)
             column = Values([present(value) for value in column.tolist()])
@@ -197,7 +218,8 @@ def table_of(query: CompiledQuery, closed: Closed, units: Units) -> Table:
     """The rows as what expressions are calculated over."""
 
     def present(aggregate: Aggregate) -> Callable[[Any], Any]:
-        kind = ResultColumn(str(aggregate.attribute), "extremum", AttributeType.TIMESTAMP)
+        type = query.types.get((aggregate.variable or "", aggregate.attribute or "")) or AttributeType.TIMESTAMP
+        kind = ResultColumn(str(aggregate.attribute), "extremum", type)
         return presenter_of(kind, query.components_of(aggregate)[0][0], units)
 
     return Table(query, closed.groups.__getitem__, closed.components, len(closed.windows), present)
@@ -211,6 +233,8 @@ def presenter_of(column: ResultColumn, key: ComponentKey, units: Units) -> Calla
     def present(ticks: int | None) -> Any:
         if ticks is None:
             return None
+        if column.type is AttributeType.DURATION:
+            return duration(ticks, unit)
         if is_finer(ticks, unit):
             if zone is None:
                 return np.datetime64(ticks, "ns")

@@ -42,6 +42,7 @@ _ARROW_TYPES = {
     AttributeType.STRING: pa.string(),
     AttributeType.BOOLEAN: pa.bool_(),
     AttributeType.TIMESTAMP: pa.timestamp("us"),
+    AttributeType.DURATION: pa.duration("us"),
 }
 _COUNT_ARROW_TYPES = {
     "auto": pa.string(),  # where no value is known

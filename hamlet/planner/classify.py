@@ -23,6 +23,7 @@ from hamlet.kernel.radix_sort import looked_up
 from hamlet.language.conditions import rewritten
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType, Condition
+from hamlet.planner.program import REFUSED
 
 EVENT = "event"  # stands for any variable where only its events matter
 _FEW = 256  # types in a dictionary, all of which are looked up whether an event has them or not
@@ -233,6 +234,11 @@ def overflow_error(batch: pa.RecordBatch, text: str, row: int) -> DataError:
     """INT arithmetic beyond 64 bits, with the expression and the event."""
     event = {name: batch.column(place)[row].as_py() for place, name in enumerate(batch.schema.names)}
     shown = ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
+    if text.startswith(REFUSED):
+        return DataError(
+            f"{text.removeprefix(REFUSED)}, for the event ({shown})\n"
+            "hint: instants are compared and subtracted, durations such as 30 min are added, compared and divided"
+        ).about(event=event)
     error = DataError(
         f"{text} passes 64 bits for the event ({shown})\n"
         "hint: use a DOUBLE in the expression (multiply by 1.0, say) or leave such events out of the input"

@@ -13,6 +13,7 @@ from hamlet.input.columns import StringPool
 from hamlet.kernel.expression import Program
 from hamlet.language.automaton import templates
 from hamlet.language.conditions import references
+from hamlet.language.expression_types import times_as_compiled
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.query import (
     AttributeType,
@@ -24,7 +25,7 @@ from hamlet.language.query import (
     Shift,
     atoms,
 )
-from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import Schema
 from hamlet.planner.adjacent import Keys, keys_of
 from hamlet.planner.aggregates import ComponentKey, Layout, Types, components, in_order
 from hamlet.planner.alike import form
@@ -142,6 +143,7 @@ def compile_workload(
     indexed : bool
         Whether earlier events are found by ordered sums where they can be; else each of them is looked at.
     """
+    exact = exact or any(_adds_times(query, schema) for query in analysis.queries)
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
     classifier = Classifier(strings)
@@ -176,6 +178,12 @@ def compile_workload(
         queries = tuple(replace(query, line=line) for query in queries) if not line.is_plain else queries
         classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried, line))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
+
+
+def _adds_times(query: AnalysedQuery, schema: Schema) -> bool:
+    """Whether times are added up, of which doubles have too few digits: a mean is near its values, far from 1970."""
+    times = times_as_compiled(query, schema)
+    return any(each.function in ("SUM", "AVG") and times.typed(each).is_time for each in query.aggregates)
 
 
 @dataclass
@@ -358,7 +366,7 @@ class _ClassCompiler:
             layout = in_order((*layout.keys, ComponentKey("greatest_int", None, SESSION_END)))
         roles = {variable: self.role(analysed, variable) for variable in analysed.types}
         group = tuple(self.attributes.index(name) for name in analysed.grouping)
-        return CompiledQuery(analysed, templates, (), layout, types, roles, group, shared)
+        return CompiledQuery(analysed, templates, (), layout, types, roles, group, shared, schema=self.schema)
 
     def tables(
         self,
@@ -408,8 +416,7 @@ class _ClassCompiler:
             lambda reference: self.type_of(analysed, reference.variable, reference.attribute),
             is_vector,
             self.strings,
-            lambda reference: UNITS_PER_SECOND[self.schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: self.schema.zone_of(reference.attribute),
+            times_as_compiled(analysed, self.schema),
         )
 
     def pair_program(self, analysed: AnalysedQuery, pair: Pair) -> Program:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hamlet.input.columns import StringPool
+from hamlet.language.expression_types import times_as_compiled
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import Aggregate, Attribute, AttributeType, ReturnItem, Taken
 from hamlet.language.schema import Schema
+from hamlet.language.times import Times
 from hamlet.planner.aggregates import ComponentKey, Layout, is_double, needed
 from hamlet.planner.bands import Band, bands
 from hamlet.planner.classify import Classifier, Role, Signature
@@ -56,6 +58,8 @@ class CompiledQuery:
         Event types that are no part of its stream: the rows of queries that it does not ask about.
     line : Line
         The line of time on which its windows begin at multiples of its slide.
+    schema : Schema or None
+        Of the events.
     """
 
     analysed: AnalysedQuery
@@ -72,6 +76,13 @@ class CompiledQuery:
     reach: Reach | None = None
     hidden: frozenset[str] = frozenset()
     line: Line = Shifted()
+    schema: Schema | None = None
+
+    @cached_property
+    def times(self) -> Times:
+        """What is known of times."""
+        assert self.schema is not None, "compiled for one"
+        return times_as_compiled(self.analysed, self.schema)
 
     def with_tables(self, tables: tuple[QueryTables, ...]) -> CompiledQuery:
         """This query with its tables."""

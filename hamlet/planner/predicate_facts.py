@@ -63,7 +63,7 @@ def _condition(condition: Condition, type_of: TypeOf) -> neutral.Condition:
             return neutral.AllOf(tuple(_condition(each, type_of) for each in operands))
         case Or(operands=operands):
             return neutral.AnyOf(tuple(_condition(each, type_of) for each in operands))
-        case Comparison() | Membership() | Between() if _speaks_of_time(condition, type_of):
+        case Comparison() | Membership() | Between() | NullTest() if _speaks_of_time(condition, type_of):
             # Compared as a whole: what the parts say of each other is not known to the optimizer.
             return neutral.IsNull(neutral.Field(to_text(rewritten(condition, _anonymous)), None, False), False)
         case Comparison(operator=operator, left=left, right=right):
@@ -84,12 +84,16 @@ def _condition(condition: Condition, type_of: TypeOf) -> neutral.Condition:
 
 
 def _speaks_of_time(condition: Condition, type_of: TypeOf) -> bool:
-    """Whether a condition has durations, or text beside timestamps."""
+    """Whether a condition has durations, or times beside anything else than times."""
     inner = list(walk(condition))
     durations = any(isinstance(each, Literal) and isinstance(each.value, Duration) for each in inner)
     texts = any(isinstance(each, Literal) and isinstance(each.value, str) for each in inner)
     named = [each for each in inner if isinstance(each, Reference)]
-    return durations or (texts and any(type_of(r.variable, r.attribute) is AttributeType.TIMESTAMP for r in named))
+    times = [
+        type_of(each.variable, each.attribute) in (AttributeType.TIMESTAMP, AttributeType.DURATION) for each in named
+    ]
+    computed = any(isinstance(each, (Binary, Unary)) for each in inner)
+    return durations or ((texts or computed or not all(times)) and any(times))
 
 
 def _anonymous(reference: Reference) -> Reference:

@@ -11,7 +11,6 @@ from fractions import Fraction
 
 from hamlet.input.columns import StringPool
 from hamlet.kernel.expression import COMPARISONS, Program
-from hamlet.language.moments import is_difference, is_duration, is_text, seconds_of
 from hamlet.language.printing import to_text
 from hamlet.language.query import (
     And,
@@ -20,7 +19,6 @@ from hamlet.language.query import (
     Binary,
     Comparison,
     Condition,
-    Duration,
     Expression,
     Literal,
     Membership,
@@ -29,12 +27,13 @@ from hamlet.language.query import (
     Reference,
     Unary,
 )
+from hamlet.language.times import DOUBLE, INT, Times, Typed
 from optimizer.condition import MIRRORED
 
-INT, DOUBLE, STRING = AttributeType.INT, AttributeType.DOUBLE, AttributeType.STRING
-TIMESTAMP, BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
+STRING = AttributeType.STRING
+REFUSED = "no such operation: "  # what the text of a step begins with that is an error where its operands are there
 
-_FAR = 1 << 62  # what lies beyond is as good as infinitely far
+_LIMIT = 1 << 63
 ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "remainder"}
 
 
@@ -50,17 +49,14 @@ class ProgramWriter:
         Whether a reference speaks of the vector side (the rows, or the earlier event of a pair).
     strings : StringPool
         Numbers the string literals.
-    scale_of : callable
-        Ticks per second of a reference to a TIMESTAMP, so that units may be mixed.
-    zone_of : callable
-        The time zone of a reference to a TIMESTAMP, if it has one.
+    times : Times
+        What is known of times.
     """
 
     type_of: Callable[[Reference], AttributeType | None]
     is_vector: Callable[[Reference], bool]
     strings: StringPool
-    scale_of: Callable[[Reference], int]
-    zone_of: Callable[[Reference], str | None] = lambda _: None
+    times: Times
     steps: list[tuple[str, int, str]] = field(default_factory=list)
     constants: list[int | float] = field(default_factory=list)
     columns: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))  # scalar, vector
@@ -73,7 +69,7 @@ class ProgramWriter:
 
     def value_program(self, expression: Expression) -> Program:
         """The program of an expression, all references on the vector side."""
-        self.expression(expression)
+        self.expression(self.times.typed(expression))
         return Program(self.steps, self.constants, tuple(self.columns[True]), ())
 
     def all_of(self, conditions: Sequence[Condition], text: str, operation: str = "both") -> None:
@@ -113,22 +109,32 @@ class ProgramWriter:
                 self.comparison(">" if negated else "<=", operand, high, text)
                 self.step("either" if negated else "both", text)
             case NullTest(operand=operand, negated=negated):
-                self.expression(operand)
-                self.null_test(operand, negated, text)
+                typed = self.times.typed(operand)
+                self.expression(typed)
+                self.null_test(typed, negated, text)
             case _:
                 raise TypeError(f"analysis leaves no {type(condition).__name__} in a predicate")
 
     def comparison(self, operator: str, left: Expression, right: Expression, text: str) -> None:
         """Push the truth value of a comparison; values of unlike types are never equal and have no order."""
-        if self.length(operator, left, right, text):
-            return
-        kinds = (self.kind(left), self.kind(right))
-        for place, side in enumerate((left, right)):
-            if kinds[1 - place] is TIMESTAMP and is_text(side):
-                self.moments(operator, left, right, text)
-                return
+        one, two, wrong = self.times.compared(left, right)
+        if wrong is not None:
+            self.refusal(one, two, wrong)
+        elif one.is_time and two.is_time:
+            self.time_comparison(operator, one, two, text)
+        else:
+            self.plain_comparison(operator, one, two, text)
+
+    def plain_comparison(self, operator: str, left: Typed, right: Typed, text: str) -> None:
+        """Push the truth value of a comparison of values that are no times."""
+        kinds = (left.type, right.type)
         if None in kinds:
+            for side in (left, right):
+                self.expression(side)
+                self.null_test(side, True, text)
+            self.step("both", text)
             self.step("nothing_truth", text)
+            self.step("both", text)
         elif kinds == (INT, DOUBLE):
             self.operands(left, right)
             self.step("compare_int_double", text, COMPARISONS[operator])
@@ -146,123 +152,101 @@ class ProgramWriter:
         else:
             self.like_comparison(operator, left, right, kinds[0], text)
 
-    def moments(self, operator: str, left: Expression, right: Expression, text: str) -> None:
-        """Push the truth value of a comparison of a timestamp with a text that is read as one."""
-        zone = next(self.zone_of(each) for each in (left, right) if isinstance(each, Reference))
-        fixed = [seconds_of(str(each.value), zone) for each in (left, right) if isinstance(each, Literal)]
-        if None in fixed:
-            self.step("nothing_truth", text)
+    # ------------------------------------------------------------------------------------------------ times
+
+    def time_comparison(self, operator: str, left: Typed, right: Typed, text: str) -> None:
+        """Push the truth value of a comparison of two instants, or of two durations."""
+        if left.value is not None and right.value is None:
+            self.time_comparison(MIRRORED[operator], right, left, text)
             return
-        scale = _common_scale(
-            [self.scale(each) for each in (left, right)], [each for each in fixed if each is not None]
-        )
-        for side in (left, right):
-            self.ticks(side, scale, zone, text)
-        self.step("compare_int", text, COMPARISONS[operator])
-
-    def length(self, operator: str, left: Expression, right: Expression, text: str) -> bool:
-        """Push the truth value of a comparison of lengths of time; False where these are none."""
-        sides = [self.length_parts(each) for each in (left, right)]
-        if None in sides or not any(is_duration(each) for each in (left, right)):
-            return False
-        parts = [each for side in sides if side is not None for each in side]
-        references = [each for each in parts if isinstance(each, Reference)]
-        zone = self.zone_of(references[0]) if references else None
-        fixed = []
-        for each in parts:
-            if isinstance(each, Literal):
-                value = each.value
-                fixed.append(value.seconds if isinstance(value, Duration) else seconds_of(str(value), zone))
-        if None in fixed:
-            self.step("nothing_truth", text)
-            return True
-        scale = _common_scale([self.scale(each) for each in references], [each for each in fixed if each is not None])
-        for side in sides:
-            assert side is not None
-            for place, each in enumerate(side):
-                self.ticks(each, scale, zone, text)
-                if place:
-                    self.step("subtract_int", text)
-        self.step("compare_int", text, COMPARISONS[operator])
-        return True
-
-    def length_parts(self, expression: Expression) -> tuple[Expression, ...] | None:
-        """A duration, or the two sides of a difference of timestamps; None for what is neither."""
-        if is_duration(expression):
-            return (expression,)
-        if not (isinstance(expression, Binary) and is_difference(expression)):
-            return None
-        sides = (expression.left, expression.right)
-        times = [self.kind(each) is TIMESTAMP for each in sides]
-        return (
-            sides
-            if any(times) and all(time or is_text(each) for time, each in zip(times, sides, strict=True))
-            else None
-        )
-
-    def ticks(self, side: Expression, scale: int, zone: str | None, text: str) -> None:
-        """Push a timestamp or a duration in ticks of `scale` per second."""
-        if isinstance(side, Literal):
-            value = side.value
-            seconds = value.seconds if isinstance(value, Duration) else seconds_of(str(value), zone)
-            assert seconds is not None, "looked at before"
-            self.constant(max(-_FAR, min(int(seconds * scale), _FAR)), text)
+        self.expression(left)
+        if right.value is not None and left.value is None:
+            self.to_constant(operator, Fraction(right.value * left.per_second, right.per_second), text)
             return
-        self.expression(side)
-        if scale > self.scale(side):
-            self.constant(scale // self.scale(side), text)
-            self.step("multiply_int", text)
+        self.expression(right)
+        self.step("compare_scaled", text, COMPARISONS[operator] + 8 * _scaling(left, right))
 
-    def like_comparison(
-        self, operator: str, left: Expression, right: Expression, kind: AttributeType | None, text: str
-    ) -> None:
+    def to_constant(self, operator: str, constant: Fraction, text: str) -> None:
+        """Replace an integer on top by how it compares with a number that need be no integer of 64 bits."""
+        whole, rest = divmod(constant.numerator, constant.denominator)
+        above = whole >= _LIMIT
+        if rest and operator == "=":
+            above, operator, whole = True, ">", _LIMIT  # no integer is that
+        elif rest and operator != "<>":
+            operator = "<=" if operator in "<=" else ">"
+        fits = -_LIMIT <= whole < _LIMIT
+        if fits and not (rest and operator == "<>"):
+            self.constant(whole, text)
+            self.step("compare_int", text, COMPARISONS[operator])
+            return
+        always = operator == "<>" or ((operator in ("<", "<=")) is above and operator != "=")
+        self.step("is_not_null_int", text)
+        if not always:
+            self.step("nothing_truth", text)
+            self.step("both", text)
+
+    def refusal(self, left: Typed, right: Typed, wrong: str) -> None:
+        """Push NULL, which is no truth either; stop at a row where both operands are there."""
+        self.operands(left, right)
+        self.step("refuse", REFUSED + wrong, (left.type is DOUBLE) + 2 * (right.type is DOUBLE))
+
+    def like_comparison(self, operator: str, left: Typed, right: Typed, kind: AttributeType | None, text: str) -> None:
         """Push the truth value of a comparison of two values of one type."""
         for side in (left, right):
             self.expression(side)
             if kind is STRING and operator not in ("=", "<>"):
                 self.strings.ordered = True
                 self.step("rank", text)
-            if kind is TIMESTAMP and isinstance(side, Reference):
-                scale = max(self.scale(left), self.scale(right)) // self.scale(side)
-                if scale > 1:
-                    self.constant(scale, text)
-                    self.step("multiply_int", text)
         self.step("compare_double" if kind is DOUBLE else "compare_int", text, COMPARISONS[operator])
 
-    def null_test(self, operand: Expression, negated: bool, text: str) -> None:
+    def null_test(self, operand: Typed, negated: bool, text: str) -> None:
         """Replace the value on top by whether it is NULL (or is not)."""
-        kind = "double" if self.kind(operand) is DOUBLE else "int"
+        kind = "double" if operand.type is DOUBLE else "int"
         self.step(f"is_not_null_{kind}" if negated else f"is_null_{kind}", text)
 
-    def scale(self, expression: Expression) -> int:
-        """Ticks per second of a TIMESTAMP expression."""
-        return self.scale_of(expression) if isinstance(expression, Reference) else 1
-
-    def operands(self, left: Expression, right: Expression) -> None:
+    def operands(self, left: Typed, right: Typed) -> None:
         """Push two values."""
         self.expression(left)
         self.expression(right)
 
-    def expression(self, expression: Expression) -> None:
-        """Push the value of an expression, of type `kind(expression)`."""
-        text = to_text(expression)
-        match expression:
+    def expression(self, typed: Typed) -> None:
+        """Push the value of an expression; an integer where its type is not known."""
+        text = to_text(typed.node)
+        if typed.value is not None and typed.wrong is None:
+            self.constant(max(-_LIMIT, min(typed.value, _LIMIT - 1)), text)
+            return
+        if typed.wrong is not None and typed.operands:
+            self.refusal(typed.operands[0], typed.operands[-1], typed.wrong)
+            return
+        match typed.node:
             case Literal(value=str() as value):
                 self.constant(self.strings.number(value), text)
             case Literal(value=bool() | int() as value):
                 self.constant(int(value), text)
             case Literal(value=float() as value):
                 self.constant(value, text)
+            case Literal() if typed.wrong is not None:  # a duration that its unit cannot hold
+                self.constant(0, text)
+                self.constant(0, text)
+                self.step("refuse", REFUSED + typed.wrong)
             case Literal():
-                self.step("nothing_int", text)  # a duration, which is compared with lengths only
+                self.step("nothing_int", text)  # a duration beside nothing that is known
             case Reference():
-                self.reference(expression, text)
-            case Unary(operator=operator, operand=operand):
-                self.expression(operand)
-                if operator == "-":
-                    self.step("negate_double" if self.kind(operand) is DOUBLE else "negate_int", text)
+                self.reference(typed.node, text)
+            case Unary(operator=operator):
+                self.expression(typed.operands[0])
+                if operator == "-" and typed.type is not None:
+                    self.step("negate_double" if typed.type is DOUBLE else "negate_int", text)
+                elif typed.type is None and typed.operands[0].type is not None:
+                    self.nothing(typed.operands[0], text)
             case Binary():
-                self.arithmetic(expression, text)
+                self.arithmetic(typed, text)
+
+    def nothing(self, operand: Typed, text: str) -> None:
+        """Replace the value on top by NULL."""
+        self.null_test(operand, True, text)
+        self.step("nothing_int", text)
+        self.step("add_int", text)
 
     def reference(self, reference: Reference, text: str) -> None:
         """Push an attribute of one side."""
@@ -275,54 +259,65 @@ class ProgramWriter:
         place = places.setdefault(reference.attribute, len(places))
         self.step(f"load_{'vector' if vector else 'scalar'}_{'double' if kind is DOUBLE else 'int'}", text, place)
 
-    def arithmetic(self, expression: Binary, text: str) -> None:
+    def arithmetic(self, typed: Typed, text: str) -> None:
         """Push the result of ``+ - * / %``."""
-        kind = self.kind(expression)
-        if kind is None:
-            self.step("nothing_int", text)
+        assert isinstance(typed.node, Binary)
+        operator, (left, right) = typed.node.operator, typed.operands
+        if left.is_time or right.is_time:
+            self.time_arithmetic(typed, operator, left, right, text)
             return
-        for operand in (expression.left, expression.right):
+        if typed.type is None:
+            for side in (left, right):  # where something is wrong in them
+                self.expression(side)
+                self.null_test(side, True, text)
+            self.step("both", text)
+            self.step("nothing_int", text)
+            self.step("add_int", text)
+            return
+        for operand in (left, right):
             self.expression(operand)
-            if kind is DOUBLE and self.kind(operand) is not DOUBLE:
+            if typed.type is DOUBLE and operand.type is not DOUBLE:
                 self.step("to_double", text)
-        if expression.operator == "/":
+        if operator == "/":
             self.step("divide", text)
         else:
-            self.step(f"{ARITHMETIC[expression.operator]}_{'double' if kind is DOUBLE else 'int'}", text)
+            self.step(f"{ARITHMETIC[operator]}_{'double' if typed.type is DOUBLE else 'int'}", text)
+
+    def time_arithmetic(self, typed: Typed, operator: str, left: Typed, right: Typed, text: str) -> None:
+        """Push the result of an operation on times: ticks, or the quotient of two durations."""
+        if typed.type is None:
+            for side in (left, right):
+                self.expression(side)
+                self.null_test(side, True, text)
+            self.step("both", text)
+            self.step("nothing_int", text)
+            self.step("add_int", text)
+            return
+        if operator == "*" and right.is_time:
+            left, right = right, left
+        self.operands(left, right)
+        if operator in "+-":
+            scaling = _scaling(left, right)
+            name = ("add" if operator == "+" else "subtract") + ("_scaled" if scaling else "_int")
+            self.step(name, text, scaling)
+        elif right.is_time:
+            self.step("ratio", text, _scaling(left, right))
+        elif operator == "*":
+            self.step("multiply_int" if right.type is INT else "multiply_ticks", text)
+        else:
+            self.step("divide_ticks_int" if right.type is INT else "divide_ticks", text)
 
     def kind(self, expression: Expression) -> AttributeType | None:
         """The type of an expression; None where it is NULL whatever the event (no values, or unlike operands)."""
-        match expression:
-            case Literal(value=bool()):
-                return BOOLEAN
-            case Literal(value=int()):
-                return INT
-            case Literal(value=float()):
-                return DOUBLE
-            case Literal(value=Duration()):
-                return None
-            case Literal():
-                return STRING
-            case Reference():
-                return self.type_of(expression)
-            case Unary(operand=operand):
-                return self.number(self.kind(operand))
-            case Binary(operator=operator, left=left, right=right):
-                kinds = {self.number(self.kind(left)), self.number(self.kind(right))}
-                if None in kinds:
-                    return None
-                return DOUBLE if operator == "/" or DOUBLE in kinds else INT
-        raise TypeError(f"analysis leaves no {type(expression).__name__} in a predicate")
+        return self.times.typed(expression).type
 
-    @staticmethod
-    def number(kind: AttributeType | None) -> AttributeType | None:
-        """The type if arithmetic takes it."""
-        return kind if kind in (INT, DOUBLE) else None
+    def scale(self, expression: Expression) -> int:
+        """Ticks per second of an expression that is a time; 0 of others."""
+        return self.times.typed(expression).per_second
 
 
-def _common_scale(scales: Sequence[int], seconds: Sequence[Fraction]) -> int:
-    """Ticks per second that hold all times exactly."""
-    scale = max([*scales, 1])
-    while scale < 10**9 and any((each * scale).denominator != 1 for each in seconds):
-        scale *= 1000
-    return scale
+def _scaling(left: Typed, right: Typed) -> int:
+    """Which side has fewer ticks per second, by what power of 1,000: 1 to 3 the left, 4 to 6 the right, 0 neither."""
+    coarse, fine = sorted((left.per_second, right.per_second))
+    power = {1: 0, 1_000: 1, 1_000_000: 2, 1_000_000_000: 3}[fine // coarse]
+    return power + 3 * (power > 0 and right.per_second < left.per_second)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from hamlet.errors import OutputError
-from hamlet.input.widening import attribute_type
+from hamlet.input.widening import attribute_type, timestamp_unit
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.query_rows import QueryRows, ResultColumn
@@ -74,7 +74,11 @@ def as_events(table: pa.Table, name: str, schema: Schema, wanted: Sequence[str],
 def with_rows(schema: Schema, columns: Mapping[str, pa.DataType]) -> Schema:
     """The schema of the input with further columns."""
     types = {name: attribute_type(kind) for name, kind in columns.items()}
-    units = {name: (kind.unit, kind.tz) for name, kind in columns.items() if pa.types.is_timestamp(kind)}
+    units = {
+        name: timestamp_unit(kind)
+        for name, kind in columns.items()
+        if types[name] in (AttributeType.TIMESTAMP, AttributeType.DURATION)
+    }
     return Schema(
         {**schema.columns, **types},
         schema.clock,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from hamlet.input.columns import Int64Array
 from hamlet.language.conditions import aggregates, groups
+from hamlet.language.printing import to_text
 from hamlet.language.query import (
     Aggregate,
     And,
     Attribute,
-    AttributeType,
     Condition,
     Expression,
     Log2,
@@ -24,7 +24,9 @@ from hamlet.language.query import (
     Taken,
     Top,
 )
-from hamlet.output.components import Column, Values, read, taken
+from hamlet.language.times import TIMES
+from hamlet.output.components import Column, Values, listed, read, taken
+from hamlet.output.expressions import times
 from hamlet.output.expressions.single import truth_of, value_of
 from hamlet.output.expressions.vectors import Inexact, Vector, evaluated, truths, vector_of
 from hamlet.output.matched import read_columns
@@ -61,6 +63,10 @@ class Table:
 
     def holds(self, condition: Condition) -> Bools:
         """Where a condition is true, shape (rows,)."""
+        known = self.query.times
+        if times.speaks_of_times(condition, known):
+            found = [times.truth_of(condition, known, each) is True for each in self._lookups(condition, ticks=True)]
+            return np.array(found, np.bool_)
         doubts: list[Bools] = []
         try:
             true = np.broadcast_to(truths(condition, self._vector, doubts)[0], self.size)
@@ -91,10 +97,16 @@ class Table:
 
     def column(self, expression: Expression) -> Values:
         """The values of an expression."""
-        if isinstance(expression, (Attribute, Taken, Aggregate)):
+        if isinstance(expression, (Attribute, Taken, Aggregate)) and not self._is_computed_time(expression):
             return self._read(expression)
+        if times.speaks_of_times(expression, self.query.times):
+            typed = self.query.times.typed(expression)
+            ticks = self._timed(expression)
+            return times.presented(ticks, typed, to_text(expression)) if typed.is_time else Values(ticks)
         try:
             found = evaluated(expression, self._vector)
+            if found.rounded:
+                raise Inexact
         except Inexact:
             return Values([value_of(expression, lookup) for lookup in self._lookups(expression)])
         valid = None if found.valid is None else np.broadcast_to(found.valid, self.size)
@@ -102,7 +114,10 @@ class Table:
 
     def ranks(self, expression: Expression, *, ascending: bool) -> npt.NDArray[Any]:
         """Numbers that sort the rows as an expression does, its least value first where `ascending`; NULL last."""
-        column = self.column(expression)
+        if times.speaks_of_times(expression, self.query.times):
+            column = Values(self._timed(expression))
+        else:
+            column = self.column(expression)
         try:
             found = vector_of(column)
         except Inexact:
@@ -114,7 +129,31 @@ class Table:
         places = np.asarray(places, np.int64)
         return places if found.valid is None else np.where(found.valid, places, self.size)
 
+    def _timed(self, expression: Expression) -> list[Any]:
+        """The values of an expression over times: ticks, or numbers."""
+        typed = self.query.times.typed(expression)
+        return [times.value_of(typed, lookup) for lookup in self._lookups(expression, ticks=True)]
+
     # ------------------------------------------------------------------------------------------- operands
+
+    def _is_computed_time(self, operand: Attribute | Taken | Aggregate) -> bool:
+        """Whether an aggregate of times is none of them."""
+        asked = isinstance(operand, Aggregate) and operand.function in ("SUM", "AVG")
+        return asked and self.query.times.typed(operand).is_time
+
+    def _ticks(self, operand: Expression) -> list[Any]:
+        """The values of an operand, a time as ticks."""
+        if isinstance(operand, (Attribute, Taken)):
+            values = self._read(operand).tolist()
+            typed = self.query.times.typed(operand)
+            return [times.ticks_of(each, typed.per_second) for each in values] if typed.is_time else values
+        assert isinstance(operand, Aggregate)
+        columns = [listed(each) for each in read_columns(self.query, operand, self.components)]
+        if operand.function == "AVG":
+            return [times.average(total, number) for total, number in zip(*columns, strict=True)]
+        if operand.function == "SUM":
+            return [total if there else None for total, there in zip(*columns, strict=True)]
+        return columns[0]
 
     def _read(self, operand: Expression) -> Values:
         found = self._values.get(operand)
@@ -138,19 +177,20 @@ class Table:
 
     def _is_time(self, operand: Aggregate) -> bool:
         kind = self.query.types.get((operand.variable or "", operand.attribute or ""))
-        return operand.function in ("MIN", "MAX") and kind is AttributeType.TIMESTAMP
+        return operand.function in ("MIN", "MAX") and kind in TIMES
 
     def _vector(self, operand: Expression) -> Vector:
         return vector_of(self._read(operand))
 
-    def _lookups(self, part: Condition | Expression) -> list[Callable[[Expression], Any]]:
-        """For every row what gives the values of operands there."""
+    def _lookups(self, part: Condition | Expression, *, ticks: bool = False) -> list[Callable[[Expression], Any]]:
+        """For every row what gives the values of operands there; times as ticks, if asked for."""
         operands: list[Expression] = [*groups(part), *aggregates(part)]
+        lists: dict[Expression, list[Any]] = {} if ticks else self._lists
         for operand in operands:
-            if operand not in self._lists:
-                values = self._read(operand).tolist()
-                self._lists[operand] = [None if value != value else value for value in values]
-        lists: Mapping[Expression, list[Any]] = self._lists
+            if operand not in lists:
+                counted = ticks and self.query.times.typed(operand).type in TIMES
+                values = self._ticks(operand) if counted else self._read(operand).tolist()
+                lists[operand] = [None if value != value else value for value in values]
         return [lambda operand, row=row: lists[operand][row] for row in range(self.size)]  # type: ignore[misc]
 
 

@@ -160,26 +160,27 @@ def truth_of(condition: Condition, lookup: Lookup) -> Truth:
         case And(operands=operands):
             return all_of([truth_of(operand, lookup) for operand in operands])
         case Or(operands=operands):
-            return _opposite(all_of([_opposite(truth_of(operand, lookup)) for operand in operands]))
+            return opposite(all_of([opposite(truth_of(operand, lookup)) for operand in operands]))
         case Not(operand=operand):
-            return _opposite(truth_of(operand, lookup))
+            return opposite(truth_of(operand, lookup))
         case Comparison(operator=sign, left=left, right=right):
             return compared(sign, value_of(left, lookup), value_of(right, lookup))
         case Membership(operand=tested, choices=choices, negated=negated):
             value = value_of(tested, lookup)
             outside = all_of([compared("<>", value, value_of(choice, lookup)) for choice in choices])
-            return outside if negated else _opposite(outside)
+            return outside if negated else opposite(outside)
         case Between(operand=tested, low=low, high=high, negated=negated):
             value = value_of(tested, lookup)
             ends = [compared(">=", value, value_of(low, lookup)), compared("<=", value, value_of(high, lookup))]
-            return _opposite(all_of(ends)) if negated else all_of(ends)
+            return opposite(all_of(ends)) if negated else all_of(ends)
         case NullTest(operand=tested, negated=negated):
             return (value_of(tested, lookup) is None) != negated
         case Equivalence():
             raise TypeError("an equivalence is no condition on results")
 
 
-def _opposite(truth: Truth) -> Truth:
+def opposite(truth: Truth) -> Truth:
+    """NOT."""
     return None if truth is None else not truth
 
 

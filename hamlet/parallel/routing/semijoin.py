@@ -74,7 +74,7 @@ def _words(array: pa.Array | None, rows: int) -> Words:
         words = mixed(numbers.view(np.uint64))
     elif pa.types.is_boolean(array.type) or pa.types.is_integer(array.type):
         words = mixed(_unsigned(array.cast(pa.int64())))
-    elif pa.types.is_timestamp(array.type) or pa.types.is_date(array.type):
+    elif pa.types.is_temporal(array.type):
         words = mixed(
             _unsigned(array.cast(pa.int32() if pa.types.is_date32(array.type) else pa.int64()).cast(pa.int64()))
         )

@@ -1,0 +1,162 @@
+"""Times as values: durations and instants in conditions, results and outputs."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet.cli import main
+from hamlet.errors import HamletError, OutputError, WorkloadError
+from tests.random_times import compare
+
+DAY = datetime.datetime(2024, 3, 5)
+SECOND = datetime.timedelta(seconds=1)
+EVENTS: list[dict[str, Any]] = [
+    {"time": DAY + 36_000 * SECOND, "type": "cart", "u": 1, "d": 3 * SECOND},
+    {"time": DAY + 37_200.000001 * SECOND, "type": "buy", "u": 1, "d": 5.000001 * SECOND},
+    {"time": DAY + 39_600 * SECOND, "type": "buy", "u": 1, "d": None},
+]
+TEXT = """
+q: RETURN MAX(buy.time) - MIN(cart.time) AS took, AVG(buy.time) AS mean, SUM(buy.d) AS total, MIN(buy.d) AS least,
+          MAX(buy.time) + 30 min AS later, (MAX(buy.time) - MIN(cart.time)) / 1 min AS minutes, 90 s AS fixed
+   PATTERN SEQ(cart, buy) WHERE [u] HAVING MAX(buy.time) - MIN(cart.time) > 30 min WITHIN ALL
+"""
+ROW = {
+    "query": "q",
+    "window_start": None,
+    "window_end": None,
+    "took": 3600 * SECOND,
+    "mean": DAY + 38_400 * SECOND,  # and half a microsecond: to the even one
+    "total": 5.000001 * SECOND,
+    "least": 5.000001 * SECOND,
+    "later": DAY + 41_400 * SECOND,
+    "minutes": 60.0,
+    "fixed": 90 * SECOND,
+}
+
+
+def rows(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
+    return hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
+
+
+@pytest.mark.parametrize("wrong", [0, 12])
+def test_random_queries(wrong: int) -> None:
+    found = [compare(seed, wrong) for seed in range(9_000, 9_250)]
+    assert {each for each in found if each not in (None, "refused")} == set()
+    assert found.count(None) > 60
+
+
+def test_random_queries_with_floats() -> None:
+    assert {compare(seed, numbers="float") for seed in range(9_300, 9_400)} <= {None, "refused"}
+
+
+def test_rows() -> None:
+    table = pa.Table.from_pylist(EVENTS)
+    for events in (EVENTS, table):
+        assert rows(TEXT, events) == [ROW]
+    engine = hamlet.Engine(hamlet.Workload.parse(TEXT))
+    assert [engine.push([event]) for event in EVENTS] == [[], [], []]
+    assert engine.close() == [ROW]
+    found = hamlet.run(hamlet.Workload.parse(TEXT), table).table()
+    assert found.schema.field("took").type == pa.duration("us")
+    assert found.schema.field("later").type == pa.timestamp("us")
+    assert found.to_pylist() == [ROW]
+
+
+def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, text = tmp_path / "events.csv", tmp_path / "times.sase"
+    source.write_text("time,type\n2024-03-05 10:00:00,A\n2024-03-05 10:00:01.5,B\n")
+    text.write_text("q: RETURN MIN(B.time) - MIN(A.time) AS d, MIN(B.time) AS t PATTERN SEQ(A, B) WITHIN ALL")
+    for form, expected in (("json", '"d": 1.5'), ("csv", "q,,,1.5,2024-03-05T10:00:01.500000")):
+        arguments = ["run", str(text), "--input", str(source), "--output", "-", "--output-format", form, "--quiet"]
+        assert main(arguments) == 0
+        out = capsys.readouterr().out
+        assert expected in out, out
+        if form == "json":
+            assert json.loads(out)["d"] == 1.5
+    folder = tmp_path / "out"
+    assert main(["run", str(text), "--input", str(source), "-o", str(folder), "--quiet"]) == 0
+    found = (
+        pa.parquet.read_table(folder)
+        if hasattr(pa, "parquet")
+        else hamlet.run(hamlet.Workload.from_file(text), str(source)).table()
+    )
+    assert found.column("d").to_pylist() == [1.5 * SECOND]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_units(unit: str) -> None:
+    times = pa.array([0, 1, 4], pa.timestamp(unit))
+    events = pa.table({"time": times, "type": ["A", "B", "B"]})
+    text = "q: RETURN AVG(B.time) - MIN(A.time) AS x, (MAX(B.time) - MIN(A.time)) / 8 AS y PATTERN SEQ(A, B) WITHIN ALL"
+    [found] = rows(text, events)
+    x, y = (np.timedelta64(found[name]).astype(f"m8[{unit}]").astype(int) for name in ("x", "y"))
+    assert (x, y) == (2, 0)  # 2.5 and 0.5, each to the even neighbour
+    if unit == "ns":
+        assert found["x"] == np.timedelta64(2, "ns")
+
+
+def test_a_mean_far_from_1970_is_exact_with_floats() -> None:
+    times = pa.array([1_700_000_000_000_000_000 + tick for tick in (0, 3, 5)], pa.timestamp("ns"))
+    events = pa.table({"time": times, "type": ["A", "B", "B"]})
+    [found] = rows("q: RETURN AVG(B.time) - MIN(A.time) AS x PATTERN SEQ(A, B) WITHIN ALL", events, numbers="float")
+    assert found["x"] == np.timedelta64(4, "ns")
+
+
+def test_sums_that_no_duration_holds() -> None:
+    events = [{"time": time, "type": "A", "d": datetime.timedelta(days=9)} for time in range(80)]
+    with pytest.raises(OutputError, match=r"SUM\(EVENTS \.\.\).*/ 1 s"):
+        rows("q: RETURN SUM(A.d) PATTERN A+ WITHIN ALL", events)
+    [found] = rows("q: RETURN SUM(A.d) / 1 s AS x PATTERN A+ HAVING SUM(A.d) > 1 d WITHIN ALL", events)
+    assert found["x"] == 9 * 86_400 * 80 * 2**79
+    assert rows("q: RETURN COUNT(*) PATTERN A+ HAVING SUM(A.d) < 1 d WITHIN ALL", events) == []
+
+
+def test_rows_as_events() -> None:
+    text = """
+    a: RETURN MAX(buy.time) - MIN(cart.time) AS took PATTERN SEQ(cart, buy) WITHIN 1 h;
+    b: RETURN SUM(a.took) AS total PATTERN a WHERE a.took > 10 min AND a.window_end - a.took > '2024-03-05' WITHIN ALL;
+    """
+    assert rows(text, EVENTS)[-1]["total"] == 1200.000001 * SECOND
+
+
+def test_declared_durations() -> None:
+    text = "EVENT A(d DURATION); q: RETURN MAX(A.d) - 1 s AS x PATTERN A WHERE A.d * 2 > 3 s WITHIN ALL"
+    assert rows(text, [{"time": DAY, "type": "A", "d": 2 * SECOND}])[0]["x"] == SECOND
+    with pytest.raises(WorkloadError, match="cannot be compared with"):
+        hamlet.Workload.parse("EVENT A(d DURATION); RETURN COUNT(*) PATTERN A WHERE A.d > 3 WITHIN 1 s")
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ("SUM(buy.time)", "SUM takes"),
+        ("MAX(buy.time) > 5", None),
+        ("MAX(buy.time) + MIN(cart.time) AS x", "two instants have a difference, and no sum"),
+        ("LOG2(MAX(buy.time)) AS x", "LOG2 takes numbers"),
+        ("MAX(buy.time) * 2 AS x", "takes durations and numbers, and no instants"),
+        ("MAX(buy.d) % 2 AS x", "'%' takes numbers"),
+        ("MAX(buy.d) + 1 AS x", "'\\+' beside a time takes instants and durations: 1 is INT"),
+        ("0.0001 ms AS x", "0.0001 ms is no whole number of microseconds"),
+    ],
+)
+def test_refused(item: str, said: str | None) -> None:
+    text = f"RETURN {item} PATTERN SEQ(cart, buy) WITHIN ALL"
+    if said is None:
+        text, said = f"RETURN COUNT(*) PATTERN SEQ(cart, buy) HAVING {item} WITHIN ALL", "cannot be compared with"
+    for events in (pa.Table.from_pylist(EVENTS), EVENTS):
+        with pytest.raises(HamletError, match=said):
+            rows(text, events)
+
+
+def test_bare_constants_are_exact() -> None:
+    found = rows("RETURN 9223372036854775808 AS e, -1 AS m PATTERN A WITHIN 1 s", [{"time": 0, "type": "A"}])
+    assert (found[0]["e"], found[0]["m"]) == (2**63, -1)
+    assert isinstance(found[0]["e"], int)
