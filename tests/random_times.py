@@ -40,7 +40,7 @@ class Writer:
             return f"({self.instant(depth - 1)} {sign} {self.length(depth - 1)})"
         name = self.pick("time", "at") if self.dated else "at"
         if self.results:
-            return f"{self.pick('MIN', 'MAX', 'AVG')}({self.pick('A', 'B')}.{name})"
+            return f"{self.pick('MIN', 'MAX', 'AVG')}({self.pick('', '', 'EVENTS ')}{self.pick('A', 'B')}.{name})"
         return f"{self.event()}.{name}"
 
     def length(self, depth: int) -> str:
@@ -65,7 +65,7 @@ class Writer:
                 else self.pick("1 s", "4 s", "1 min")
             )
         if self.results:
-            return f"{self.pick('MIN', 'MAX', 'AVG', 'SUM')}({self.pick('A', 'B')}.d)"
+            return f"{self.pick('MIN', 'MAX', 'AVG', 'SUM')}({self.pick('', '', 'EVENTS ')}{self.pick('A', 'B')}.d)"
         return f"{self.event()}.d"
 
     def number(self, depth: int) -> str:
@@ -116,7 +116,7 @@ def case(seed: int, wrong: int = 0) -> tuple[str, list[dict[str, Any]], bool]:
     ]
     lines += [f"SEMANTICS {chance.choice(['NEXT', 'ANY', 'CONTIGUOUS'])}"] * (chance.random() < 0.3)
     lines += [f"WHERE {' AND '.join(conditions)}"] * bool(conditions)
-    lines += ["GROUP-BY k"]
+    lines += [chance.choice(["GROUP-BY k", "GROUP-BY k", "GROUP-BY k, FIRST(A.at)", "GROUP-BY k, LAST(B.d)"])]
     lines += [f"HAVING {results.comparison()}"] * (chance.random() < 0.5)
     lines += [f"TOP 1 BY {results.length(1)}"] * (chance.random() < 0.3)
     lines += [chance.choice(["WITHIN ALL", "WITHIN 5 s", "SPAN 4 s WITHIN ALL", "WITHIN 6 s SLIDE 2 s"])]
