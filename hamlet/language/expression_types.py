@@ -127,9 +127,9 @@ def times_as_compiled(query: AnalysedQuery, schema: Schema) -> Times:
 
     def leaf(node: Expression) -> tuple[AttributeType | None, int, str | None]:
         kind = None
-        named = isinstance(node, (Reference, Taken, Aggregate))
-        if named and node.variable is not None and node.attribute is not None:
-            kind = query.declared.get(node.variable, {}).get(node.attribute) or schema.type_of(node.attribute)
+        one = node if isinstance(node, (Reference, Taken, Aggregate)) else None
+        if one is not None and one.variable is not None and one.attribute is not None:
+            kind = query.declared.get(one.variable, {}).get(one.attribute) or schema.type_of(one.attribute)
             if isinstance(node, Aggregate):
                 kind = _as_aggregated(node, kind)
         elif isinstance(node, Attribute):
