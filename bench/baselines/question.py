@@ -188,6 +188,7 @@ class Question:
         def ticks(seconds: Fraction) -> int:
             return int(seconds * UNITS_PER_SECOND[self.time_unit])
 
+        assert query.query.within is not None, "WITHIN ALL is not compared"
         within = ticks(query.query.within.seconds)
         return within, ticks(query.query.slide.seconds) if query.query.slide else within
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from bench.workloads import neighbours_fifty
 
 EVENTS, QUICK = 2_000_000, 40_000
 WEIGHTS = (10, 70, 10, 5, 5)
-POLICIES = ("dynamic", "static", "never")
+POLICIES: tuple[Literal["dynamic", "static", "never"], ...] = ("dynamic", "static", "never")
 EXACT: Mapping[str, Any] = {"count_type": "string"}
 FLOAT: Mapping[str, Any] = {"numbers": "float", "count_type": "double"}
 FIVE, TEN, SLIDING = "WITHIN 300 s", "WITHIN 600 s", "WITHIN 600 s SLIDE 60 s"
@@ -31,7 +31,7 @@ FIVE, TEN, SLIDING = "WITHIN 300 s", "WITHIN 600 s", "WITHIN 600 s SLIDE 60 s"
 class Neighbour(Beside):
     """A case beside DuckDB, once for each policy of sharing."""
 
-    def run_by(self, policy: str) -> Ran:
+    def run_by(self, policy: Literal["dynamic", "static", "never"]) -> Ran:
         """A run under a policy; no tables, which for large numbers would be decimal text."""
         return Ran(hamlet.run(self.workload, self.events, sharing=policy, **self.options), None, 0.0)
 

@@ -126,7 +126,7 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
     for lanes in found.values():
         for chosen in _split(sorted(lanes, key=lambda each: each[1].slots)):
             if likeness:
-                chosen.sort(key=lambda each: (each[1].forms if each[1].exact else (), likeness[each[0]]))  # type: ignore[arg-type, return-value]
+                chosen.sort(key=lambda each: (each[1].forms if each[1].exact else (), likeness[each[0]]))
             _, first = chosen[0]
             lone = len(chosen) == 1 and not _fits(first, first.forms, _padded(1), first.bytes)
             result.append(_band(chosen, 1 if lone else width))
