@@ -163,7 +163,6 @@ cdef class Search:
 
     def __cinit__(self, Table table, int32_t start_step, members, slots, list columns, sums, list programs, keep,
                   bint all_labels):
-        cdef Py_ssize_t i
         self.table, self.start_step = table, start_step
         self.members, self.slots, self.sums, self.keep = members, slots, sums, keep
         self.columns, self.programs, self.all_labels = columns, programs, all_labels
@@ -419,7 +418,8 @@ cdef class Search:
             row = self._row(slot, taken)
             parts.append(row)
             if self.slots[slot, 4]:
-                parts.append(self.labels[row - self.start_row] if self.start_row <= row <= self.start_row + taken else -1)
+                inside = self.start_row <= row <= self.start_row + taken
+                parts.append(self.labels[row - self.start_row] if inside else -1)
         for each in sets:
             count = self.counts[each][taken + 1]
             parts.append(self.start_row)
@@ -459,7 +459,8 @@ cdef class Search:
                 top += 1
                 top.null = True
             elif operation == READ_INT or operation == READ_REAL:
-                # slot (-1: the candidate row), column, whether the value without a row is NULL (else in the next columns)
+                # slot (-1: the candidate row), column, whether the value without a row is NULL (else in the columns
+                # behind it)
                 row = self.start_row + taken if code[i, 1] < 0 else self._row(code[i, 1], taken)
                 top += 1
                 if row < 0:
@@ -489,7 +490,9 @@ cdef class Search:
                 top += 1
                 top.null = self.filled[code[i, 1]][taken + 1] == 0
                 if not top.null:
-                    top.real = self.real[code[i, 1]][taken + 1] if code[i, 2] else <double>self.whole[code[i, 1]][taken + 1]
+                    top.real = <double>self.whole[code[i, 1]][taken + 1]
+                    if code[i, 2]:
+                        top.real = self.real[code[i, 1]][taken + 1]
                     top.real /= self.filled[code[i, 1]][taken + 1]
             elif operation == NUMBER:
                 top += 1

@@ -9,7 +9,6 @@ masks are as long as all rows, an empty one is true everywhere; nothing of this 
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memset
 
 import numpy as np
 

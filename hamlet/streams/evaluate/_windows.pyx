@@ -10,7 +10,9 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memmove, memset
 
-from hamlet.streams.evaluate._aggregates cimport INTEGRAL, LAST, PCTL, Pane, accept, accept_rows, merge, outcome, percentile_of
+from hamlet.streams.evaluate._aggregates cimport (
+    INTEGRAL, LAST, PCTL, Pane, accept, accept_rows, merge, outcome, percentile_of,
+)
 from hamlet.streams.evaluate._cells cimport OBJECT, Cell, object_wide, wide, wide_object
 from hamlet.streams.evaluate._store cimport Instance, Span, Store, Stream, Watcher
 from hamlet.streams.evaluate._words cimport Words
