@@ -27,7 +27,8 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import summary_line, task_bar
-from hamlet.cli.sql import is_sql
+from hamlet.cli.sql import is_sql, tables_of, text_of
+from hamlet.errors import UnsupportedError
 
 _STREAM_DEFAULTS = {
     "checkpoint": None,
@@ -182,10 +183,11 @@ def command(
     """
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
+    if is_sql(workload):
+        _match(workload, source, output, quiet, stream, options)
+        return
     refuse_unheard([extension_of(workload) or ".sase"])
     own = {name: options.pop(name) for name in _POLICY_DEFAULTS}
-    if is_sql(workload):
-        raise click.UsageError(f"row patterns run in this process: hamlet run {workload}")
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
@@ -215,6 +217,37 @@ def command(
             click.echo(f"note: {note}", err=True)
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
+        click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+
+
+def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool, options: dict[str, Any]) -> None:
+    """A job for a file of SQL with row patterns."""
+    if stream:
+        raise UnsupportedError(
+            "row patterns run in a batch on Spark, without --stream: the rows of a match may come in any number of "
+            "micro-batches; hamlet.matching.Matcher finds matches as rows come"
+        )
+    context = click.get_current_context()
+    heard = ("workload", "source", "output", "quiet", "stream", "master", "input_format", "output_format", "overwrite")
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if name not in heard and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} would do nothing: the text says what row patterns read")
+    from hamlet.spark.patterns import submit
+
+    started = time.perf_counter()
+    stats = submit(
+        text_of(workload),
+        workload,
+        tables_of(source, options["input_format"]),
+        output,
+        master=options["master"],
+        input_format=options["input_format"],
+        output_format=options["output_format"] or "parquet",
+        overwrite=options["overwrite"],
+        keep=[workload],
+    )
+    if not quiet:
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 

@@ -1,7 +1,7 @@
 """Hamlet on Spark: `run` takes and gives DataFrames, `submit` is the batch job of the command line.
 
-`stream` and `submit_stream` are their continuous kin, `monitor` is `run` for policies. The plan is in
-`hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`.
+`stream` and `submit_stream` are their continuous kin, `monitor` is `run` for policies, `sql` for row patterns. The
+plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ except ModuleNotFoundError as error:
 
 from hamlet.spark.file_jobs import submit, submit_stream
 from hamlet.spark.frame_jobs import run, stream
+from hamlet.spark.patterns import sql
 from hamlet.spark.policies import monitor
 
-__all__ = ["monitor", "run", "stream", "submit", "submit_stream"]
+__all__ = ["monitor", "run", "sql", "stream", "submit", "submit_stream"]

@@ -374,12 +374,12 @@ def _shown(
         own = {column: f"m.__hamlet_shown_{place}" for place, column in enumerate(plain)}
         carried = {f"__hamlet_shown_{place}": values[column] for place, column in enumerate(plain)}
     query = evaluation.query(reads, name, carried)
-    columns = ", ".join(f"{own.get(text, text)} AS {quoted(output)}" for output, text in _distinct(listed))
+    columns = ", ".join(f"{own.get(text, text)} AS {quoted(output)}" for output, text in distinct_columns(listed))
     order = f" ORDER BY m.{POINT}" if source or evaluation.joins else ""
     return f"SELECT {columns} FROM ({query}) m{source}{order}"
 
 
-def _distinct(listed: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def distinct_columns(listed: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Columns whose names differ: a later one of a name that is taken gets a number, as the host does it."""
     taken: set[str] = set()
     found = []

@@ -112,10 +112,18 @@ class Host:
     threads : int or None
     empty : bool
         Whether tables have their columns alone, no row: to check a text.
+    timezone : str
+        In which times with a zone are read and shown.
     """
 
     def __init__(
-        self, tables: Mapping[str, Any], *, files: bool = False, threads: int | None = None, empty: bool = False
+        self,
+        tables: Mapping[str, Any],
+        *,
+        files: bool = False,
+        threads: int | None = None,
+        empty: bool = False,
+        timezone: str = "UTC",
     ) -> None:
         module = _duckdb()
         self._error: type[Exception] = module.Error
@@ -124,7 +132,10 @@ class Host:
         )
         self._files, self._empty = files, empty
         execute = self.connection.execute
-        execute("SET TimeZone = 'UTC'")
+        try:
+            execute(f"SET TimeZone = {_text(timezone)}")
+        except self._error as error:
+            raise UnsupportedError(f"DuckDB does not know the time zone {timezone!r}") from error
         execute("SET python_enable_replacements = false")
         execute("SET errors_as_json = true")
         execute("SET preserve_insertion_order = true")

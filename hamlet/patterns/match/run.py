@@ -246,13 +246,7 @@ class StatementRun:
         try:
             for place, clause in enumerate(self._statement.clauses):
                 name = f"{self._prefix}_m{place}"
-                source = self.source_of(clause)
-                meaning = self.read(clause, source)
-                try:
-                    evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
-                except HostError as error:  # of a text that is not the user's
-                    self._report(HostError(error.message, None, error.hint), clause.span)
-                    raise Failed from None
+                self.evaluate(clause, self.source_of(clause), name)
                 self._rewriting.replace(clause, name)
             text = self._translate(self._rewriting.render(self._statement.span))
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
@@ -264,12 +258,18 @@ class StatementRun:
             raise Failed from None
         return None
 
+    def evaluate(self, clause: Clause, source: str, name: str) -> None:
+        """The rows of a clause over a query of the host, as a table of the host."""
+        meaning = self.read(clause, source)
+        try:
+            evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
+        except HostError as error:  # of a text that is not the user's
+            self._report(HostError(error.message, None, error.hint), clause.span)
+            raise Failed from None
+
     def source_of(self, clause: Clause) -> str:
-        """The query of a clause's table, with the tables of WITH that it sees."""
-        text = f"SELECT * FROM {self._rewriting.render(clause.source)}"
-        for words, span in reversed(visible_tables(self._statement, clause.span.start)):
-            text = f"{words} {self._rewriting.render(span)} SELECT * FROM ({text})"
-        return self._translate(text)
+        """The host's query of a clause's table."""
+        return self._translate(source_query(self._statement, self._rewriting, clause))
 
     def read(self, clause: Clause, source: str) -> Meaning:
         """A clause with its expressions read."""
@@ -287,7 +287,7 @@ class StatementRun:
         trimmed = Span(span.start, span.start + len(text[span.start : span.end].rstrip()))
         place = trimmed
         named = error.message.split('"')[1::2]
-        found = next(filter(None, map(partial(_word, text, span), (".".join(named[:2]), *named[:1]))), None)
+        found = next(filter(None, map(partial(word_in, text, span), (".".join(named[:2]), *named[:1]))), None)
         if self._script.dialect == "duckdb" and span == self._statement.span and error.place is not None:
             at = self._rewriting.origin(span, error.place)
             end = at + 1
@@ -299,7 +299,15 @@ class StatementRun:
         self._reports.error(error.message, place, error.hint)
 
 
-def _word(text: str, span: Span, name: str) -> Span | None:
+def source_query(statement: Statement, rewriting: Rewriting, clause: Clause) -> str:
+    """The query of a clause's table in the dialect of the text, with the tables of WITH that it sees."""
+    text = f"SELECT * FROM {rewriting.render(clause.source)}"
+    for words, span in reversed(visible_tables(statement, clause.span.start)):
+        text = f"{words} {rewriting.render(span)} SELECT * FROM ({text})"
+    return text
+
+
+def word_in(text: str, span: Span, name: str) -> Span | None:
     """Where a name stands in a part of a text."""
     match = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)", re.IGNORECASE).search(text, span.start, span.end)
     return Span(match.start(), match.end()) if match and name else None

@@ -1,0 +1,446 @@
+"""Row patterns in SQL on Spark: what a clause reads and what stands around it is Spark SQL's, the clause is the tasks'.
+
+The rows of a clause's table are exchanged by its partition columns. A task puts its partitions through the evaluation
+in process (`hamlet.patterns`), whose host of expressions is DuckDB; the clause then is a view of the outer statement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException, UnsupportedOperationException
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.functions import count, lit, monotonically_increasing_id
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import LongType, StructType
+
+from hamlet.errors import DataError, OptionError, Reports, Span, UnsupportedError, WorkloadError
+from hamlet.input.files import format_of
+from hamlet.output.files import check_destination, folder_name, staged
+from hamlet.patterns.clause.scan import dialect_of
+from hamlet.patterns.clause.statement import Rewriting, Statement
+from hamlet.patterns.clause.tree import Clause
+from hamlet.patterns.match.evaluate import Failed, distinct_columns
+from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.run import MAX_STEPS, StatementRun, named_tables, parsed, source_query, word_in
+from hamlet.spark.input import local_output, local_path
+from hamlet.spark.session import check_pandas, session, translated
+from hamlet.spark.slices import Batches, mapped
+
+_SOURCE, _ROWS = "hamlet_source", "hamlet_rows"
+_PLACE, _TASK = "__hamlet_place", "__hamlet_task"  # the order of the input; which task takes a row
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+_UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
+_naming = RLock()  # views of a session have names: one text at a time
+
+
+def sql(
+    text: str,
+    tables: Mapping[str, DataFrame] | DataFrame | None = None,
+    spark: SparkSession | None = None,
+    *,
+    dialect: str = "spark",
+    source: str = "<sql>",
+    max_steps: int = MAX_STEPS,
+) -> DataFrame:
+    """The rows of a statement with row patterns (``MATCH_RECOGNIZE``); views may be created before it.
+
+    Parameters
+    ----------
+    text : str
+        Spark SQL; expressions of MEASURES and DEFINE are evaluated by DuckDB inside the tasks.
+    tables : mapping of str to DataFrame
+        Tables by name; other names are tables and views of the session.
+    spark : SparkSession, optional
+        By default that of the tables, else the active one.
+    dialect : str
+        What the text is written in; see `hamlet.sql`.
+    source : str
+        The name of the text in messages.
+    max_steps : int
+        Most steps of one start where conditions read the labels of the match so far.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    WorkloadError
+        With the mistakes in the text, each at its place, before any job starts.
+    UnsupportedError
+        For a streaming DataFrame.
+    """
+    check_pandas()
+    given = named_tables(parsed(text, dialect, source), tables)
+    for name, frame in given.items():
+        if not isinstance(frame, DataFrame):
+            raise OptionError(f"table {name!r} is {type(frame).__name__}; hamlet.spark.sql takes DataFrames of Spark")
+    sessions = [spark, *(frame.sparkSession for frame in given.values()), SparkSession.getActiveSession()]
+    chosen = next((each for each in sessions if each is not None), None)
+    if chosen is None:
+        raise OptionError("there is no Spark session; give one: hamlet.spark.sql(text, tables, spark=session)")
+    frames = _Text(text, dialect, source, max_steps, chosen).frames(given)
+    if len(frames) != 1:
+        raise OptionError(
+            f"the text has {len(frames)} queries, and hamlet.spark.sql gives one DataFrame; call it for each query"
+        )
+    return frames[0]
+
+
+def submit(
+    text: str,
+    source: str,
+    inputs: Mapping[str, Sequence[str]] | Sequence[str],
+    output: str,
+    *,
+    dialect: str = "spark",
+    master: str | None = None,
+    input_format: str | None = None,
+    output_format: str = "parquet",
+    overwrite: bool = False,
+    keep: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Run a text over files as a Spark job that writes ``output/query=<name>/part-<number>.<format>``.
+
+    Returns
+    -------
+    dict
+        ``rows``.
+    """
+    script = parsed(text, dialect, source)
+    paths: Mapping[str, Sequence[str]] = named_tables(script, inputs)
+    kept = [path for group in paths.values() for path in group]
+    place = check_destination(local_output(output), overwrite, [*kept, *keep])
+    rows = 0
+    with session(master) as spark, translated():
+        tables = {name: _read(spark, group, input_format) for name, group in paths.items()}
+        frames = _Text(text, dialect, source, MAX_STEPS, spark).frames(tables)
+        with staged(place, output) as fresh:
+            for number, frame in enumerate(frames, 1):
+                rows += _write(frame, fresh / folder_name(f"q{number}"), output_format)
+    return {"rows": rows}
+
+
+def _read(spark: SparkSession, paths: Sequence[str], input_format: str | None) -> DataFrame:
+    """Files as Spark reads them."""
+    places = [local_path(each) for each in paths]
+    for each in places:
+        if each is not None and not each.exists() and not any(letter in str(each) for letter in "*?["):
+            raise DataError(f"{each}: no such file")
+    known = [
+        next((file for file in sorted(each.rglob("*.*")) if not file.name.startswith((".", "_"))), each)
+        if each is not None and each.is_dir()
+        else each or Path(path)
+        for each, path in zip(places, paths, strict=True)
+    ]
+    formats = {format_of(each, input_format) for each in known}
+    if len(formats) > 1:
+        raise DataError(f"{paths[0]} and other files of one table have several formats; give files of one format")
+    listed = [path if place is None else str(place.absolute()) for place, path in zip(places, paths, strict=True)]
+    reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True)
+    if any(each.suffix == ".tsv" for each in known):
+        reader = reader.option("sep", "\t")
+    return reader.load(listed)
+
+
+def _write(frame: DataFrame, folder: Path, output_format: str) -> int:
+    """Write rows as files that are named as those of other jobs.
+
+    Returns
+    -------
+    int
+        How many there are.
+    """
+    seen = Observation()
+    writer = frame.observe(seen, count(lit(1)).alias("rows")).write.format(output_format)
+    writer.options(header=True, ignoreNullFields=False).save(f"file://{folder}")
+    suffix = f".{output_format}"
+    for number, path in enumerate(sorted(folder.glob("part-*"))):
+        path.rename(folder / f"part-{number:05}{suffix}")
+    for path in [*folder.glob(".*.crc"), folder / "_SUCCESS"]:
+        path.unlink(missing_ok=True)
+    return int(seen.get["rows"])
+
+
+class _Text:
+    """A text in a session: its statements one after the other, each with its clauses, inner ones first."""
+
+    def __init__(self, text: str, dialect: str, source: str, max_steps: int, spark: SparkSession) -> None:
+        self._script = parsed(text, dialect, source)
+        self._spark, self._max_steps = spark, max_steps
+        self._zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
+        self._reports = self._script.reports()
+
+    def frames(self, tables: Mapping[str, DataFrame]) -> list[DataFrame]:
+        """The rows of each query of the text, computed when they are asked for.
+
+        Raises
+        ------
+        WorkloadError
+            With all mistakes.
+        """
+        found = []
+        with _naming, _views(self._spark) as views:
+            for name, frame in tables.items():
+                views.name(name, frame)
+            for number, statement in enumerate(self._script.statements):
+                with contextlib.suppress(Failed):
+                    created, span = self._kind_of(statement)
+                    frame = self._frame(number, statement, span, views)
+                    if created is None:
+                        found.append(frame)
+                    else:
+                        views.name(created, frame)
+        if self._reports.errors:
+            raise WorkloadError(self._reports.errors)
+        return found
+
+    def _kind_of(self, statement: Statement) -> tuple[str | None, Span]:
+        """The view that a statement creates, None for a query, and where its query stands."""
+        tokens = statement.tokens
+        if tokens[0].is_word(*_QUERIES) or tokens[0].text == "(":
+            return None, statement.span
+        words = [each.text.upper() if each.kind == "word" else each.text for each in tokens[:8]]
+        if words[0] == "CREATE" and "VIEW" in words:
+            place = words.index("VIEW") + 1
+            if words[place + 1 : place + 2] == ["AS"] and len(tokens) > place + 2:
+                return tokens[place].text, tokens[place + 2].span.to(tokens[-1].span)
+        self._reports.error(
+            "on Spark a statement with row patterns is a query or creates a view",
+            tokens[0].span,
+            "SELECT ..., or CREATE VIEW name AS SELECT ...",
+        )
+        raise Failed
+
+    def _frame(self, number: int, statement: Statement, span: Span, views: _Views) -> DataFrame:
+        """The rows of a query, in which clauses become views."""
+        rewriting = Rewriting(self._script.text)
+        for place, clause in enumerate(statement.clauses):
+            text = source_query(statement, rewriting, clause)
+            frame = self._query(text, clause.source, None)
+            name = f"hamlet_match_{uuid.uuid4().hex}"
+            views.name(name, self._matched(frame, number, place, clause))
+            rewriting.replace(clause, name)
+        return self._query(rewriting.render(span), span, rewriting)
+
+    def _query(self, text: str, span: Span, rewriting: Rewriting | None) -> DataFrame:
+        """A query of Spark SQL; a mistake is reported at its place."""
+        dialect = self._script.dialect
+        spoken = text if dialect in ("spark", "flink") else _translated(text, dialect)
+        try:
+            frame = self._spark.sql(spoken)
+        except AnalysisException as error:
+            said = str(error).splitlines()[0]
+            message = re.sub(r"^\[[A-Z_.0-9]+\] |\s*SQLSTATE: .*$", "", said)
+            names = re.findall(r"`([^`]+)`", message)
+            place = next(filter(None, (word_in(self._script.text, span, each) for each in names)), None)
+            contexts = error.getQueryContext()
+            if place is None and rewriting is not None and spoken == text and contexts and contexts[0].startIndex() > 0:
+                start = rewriting.origin(span, contexts[0].startIndex())
+                place = Span(start, start + 1)
+            self._reports.error(message, place or span)
+            raise Failed from None
+        if frame.isStreaming:
+            raise UnsupportedError(
+                "row patterns over a streaming DataFrame are not supported: the rows of a match may come in any number "
+                "of micro-batches; hamlet.matching.Matcher finds matches as rows come"
+            )
+        return frame
+
+    def _matched(self, frame: DataFrame, number: int, place: int, clause: Clause) -> DataFrame:
+        """The rows of a clause over those of its table."""
+        names = [name for name, _ in distinct_columns([(name, "") for name in frame.columns])]
+        frame = frame.toDF(*names)
+        schema = to_arrow_schema(frame.schema, timezone=self._zone)
+        script = self._script
+        task = _ClauseTask(
+            script.text, script.dialect, script.source, number, place, self._max_steps, self._zone, schema
+        )
+        empty = task.evaluated(schema.empty_table(), self._reports)
+        types = _schema_of(empty.schema, self._reports, clause)
+        placed = frame.withColumn(_PLACE, monotonically_increasing_id())
+        keys = task.keys()
+        by_name = {form: each for each in names for form in (each.lower(), quoted(each).lower())}
+        columns = [by_name.get(each.strip().lower()) for each in keys]
+        if not keys:
+            sent = placed.repartition(1)
+        elif None not in columns:
+            sent = placed.repartition(*(placed[quoted_for_spark(each)] for each in columns if each is not None))
+        else:
+            wider = StructType([*placed.schema.fields]).add(_TASK, LongType())
+            numbered = mapped(placed, partial(task.numbered, keys), wider)
+            sent = numbered.repartition(_TASK).drop(_TASK)
+        return mapped(sent, partial(task.rows, types), from_arrow_schema(types, prefer_timestamp_ntz=True))
+
+
+def quoted_for_spark(name: str) -> str:
+    """A name as Spark's identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _translated(text: str, dialect: str) -> str:
+    import sqlglot
+
+    try:
+        return sqlglot.transpile(text, read=dialect_of(dialect), write="spark")[0]
+    except sqlglot.errors.SqlglotError:
+        return text  # Spark says what is wrong with it
+
+
+@dataclass(frozen=True)
+class _ClauseTask:
+    """What tasks do with a clause; goes to every worker.
+
+    Attributes
+    ----------
+    text, dialect, source : str
+    statement, clause : int
+        Which clause of the text it is.
+    max_steps : int
+    zone : str
+        Of the session, in which times are read.
+    schema : pyarrow.Schema
+        Of the clause's table.
+    """
+
+    text: str
+    dialect: str
+    source: str
+    statement: int
+    clause: int
+    max_steps: int
+    zone: str
+    schema: pa.Schema
+
+    def _run(self, host: Host, reports: Reports) -> tuple[StatementRun, Clause]:
+        script = parsed(self.text, self.dialect, self.source)
+        statement = script.statements[self.statement]
+        runner = StatementRun(script, statement, host, reports, _ROWS, self.max_steps)
+        return runner, statement.clauses[self.clause]
+
+    def _host(self, table: pa.Table) -> Host:
+        return Host({_SOURCE: table}, threads=1, timezone=self.zone)
+
+    def keys(self) -> list[str]:
+        """The expressions of PARTITION BY, as DuckDB reads them."""
+        runner, clause = self._run(self._host(self.schema.empty_table()), Reports(self.text, self.source))
+        return [each.text for each in runner.read(clause, f"SELECT * FROM {_SOURCE}").partition]
+
+    def evaluated(self, table: pa.Table, reports: Reports) -> pa.Table:
+        """The rows of the clause over a table.
+
+        Raises
+        ------
+        Failed
+            If an expression is wrong, which has been reported.
+        """
+        host = self._host(table)
+        runner, clause = self._run(host, reports)
+        runner.evaluate(clause, f"SELECT * FROM {_SOURCE}", _ROWS)
+        listed = [
+            _microseconds(name) if kind == "INTERVAL" else quoted(name) for name, kind in host.types(_ROWS).items()
+        ]
+        try:
+            found = host.arrow(f"SELECT {', '.join(listed)} FROM {_ROWS}")
+        except HostError as error:
+            reports.error(error.message, clause.span)
+            raise Failed from None
+        spans = {name for name, kind in host.types(_ROWS).items() if kind == "INTERVAL"}
+        fields = [each.with_type(pa.duration("us")) if each.name in spans else each for each in found.schema]
+        return found.cast(pa.schema(fields))
+
+    def numbered(self, keys: Sequence[str], batches: Batches) -> Batches:
+        """Rows with a number that is equal where all keys are."""
+        for batch in batches:
+            host = self._host(pa.Table.from_batches([batch]))
+            chosen = host.arrow(f"SELECT (hash({', '.join(keys)}) % 9223372036854775807)::BIGINT AS n FROM {_SOURCE}")
+            numbers = chosen.column("n").combine_chunks()
+            yield pa.RecordBatch.from_arrays([*batch.columns, numbers], [*batch.schema.names, _TASK])
+
+    def rows(self, types: pa.Schema, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The rows of the clause over all partitions of a task."""
+        parts = list(batches)
+        if not parts:
+            return
+        table = pa.Table.from_batches(parts).sort_by(_PLACE).drop_columns([_PLACE])
+        reports = Reports(self.text, self.source)
+        try:
+            found = self.evaluated(table, reports)
+        except Failed:
+            raise DataError(str(WorkloadError(reports.errors))) from None
+        yield from found.cast(types).combine_chunks().to_batches(max_chunksize=1 << 16)
+
+
+def _microseconds(name: str) -> str:
+    """An interval as a number; one of months has none."""
+    column = quoted(name)
+    wrong = f"error('the interval ' || {column} || ' counts months, and Spark''s has days and seconds')"
+    months = f"datepart('year', {column}) <> 0 OR datepart('month', {column}) <> 0"
+    return f"CASE WHEN {months} THEN {wrong} ELSE epoch_us({column}) END AS {column}"
+
+
+def _schema_of(schema: pa.Schema, reports: Reports, clause: Clause) -> pa.Schema:
+    """The types of a clause's rows as Spark has them; what it lacks is reported."""
+    fields = []
+    for each in schema:
+        found = each.type.value_type if pa.types.is_dictionary(each.type) else _UNSIGNED.get(each.type, each.type)
+        if pa.types.is_timestamp(found):
+            found = pa.timestamp("us", found.tz)
+        fields.append(pa.field(each.name, found))
+        try:
+            from_arrow_schema(pa.schema([fields[-1]]))
+        except UnsupportedOperationException:
+            measure = next((one for one in clause.measures if one.name == each.name), None)
+            reports.error(
+                f"column {each.name} is of a type that Spark lacks ({each.type})",
+                clause.span if measure is None else measure.span,
+                "cast it: CAST(... AS STRING)",
+            )
+    if reports.errors:
+        raise Failed
+    return pa.schema(fields)
+
+
+class _Views:
+    """Temporary views of a session that are there for a while; those that had the names come back."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._former: dict[str, DataFrame | None] = {}
+        self._there = {each.name.lower() for each in spark.catalog.listTables() if each.isTemporary}
+
+    def name(self, name: str, frame: DataFrame) -> None:
+        """A frame is known by a name."""
+        if not re.fullmatch(r"\w+", name):
+            raise OptionError(f"{name!r} is no name of a table; use letters, digits and _")
+        folded = name.lower()
+        if folded not in self._former:
+            self._former[folded] = self._spark.table(folded) if folded in self._there else None
+        frame.createOrReplaceTempView(name)
+
+    def restore(self) -> None:
+        """As before."""
+        for name, frame in self._former.items():
+            if frame is None:
+                self._spark.catalog.dropTempView(name)
+            else:
+                frame.createOrReplaceTempView(name)
+
+
+@contextlib.contextmanager
+def _views(spark: SparkSession) -> Iterator[_Views]:
+    views = _Views(spark)
+    try:
+        yield views
+    finally:
+        views.restore()

@@ -1,0 +1,139 @@
+"""Row patterns on Spark: the rows of `hamlet.sql` whatever stands around a clause, and the files of `submit`."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet
+from hamlet.cli import main
+from hamlet.errors import OptionError, UnsupportedError, WorkloadError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RISES = "PATTERN (a up+) DEFINE up AS price > PREV(price)"
+BY_SYMBOL = f"PARTITION BY symbol ORDER BY ts MEASURES FIRST(ts) AS since, COUNT(*) AS n {RISES}"
+STATEMENTS = (
+    f"SELECT * FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL})",
+    f"SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts, symbol MEASURES FIRST(ts) AS since, LAST(price) AS p {RISES})",
+    "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts DESC MEASURES CLASSIFIER() AS c, "
+    "MATCH_NUMBER() AS m, SUM(price) AS s ALL ROWS PER MATCH PATTERN (a | b c*) DEFINE a AS price > 7, c AS price < 5)",
+    "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES CLASSIFIER() AS c "
+    "ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (a b) DEFINE b AS price > 2 * PREV(price))",
+    "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY ts % 3, symbol ORDER BY ts MEASURES COUNT(*) AS n "
+    "PATTERN (a b{2}) DEFINE b AS price <> LAST(a.price))",
+    "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES LAST(ts) - FIRST(ts) AS took, "
+    "FIRST(at) AS since AFTER MATCH SKIP TO NEXT ROW PATTERN (a+ b) WITHIN 4 DEFINE a AS price < 8, b AS price > 4)",
+    f"SELECT name, m.n, count(*) AS times FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL}) AS m JOIN names ON "
+    "m.symbol = names.symbol WHERE m.n > 1 GROUP BY name, m.n",
+    f"WITH some AS (SELECT * FROM ticks WHERE price > 2) SELECT x.symbol, x.since, y.n FROM some MATCH_RECOGNIZE "
+    f"({BY_SYMBOL}) x JOIN ticks MATCH_RECOGNIZE ({BY_SYMBOL}) y ON x.symbol = y.symbol AND x.since = y.since",
+    f"SELECT * FROM (SELECT symbol, since AS ts, n AS price FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL})) "
+    "MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES SUM(price) AS s PATTERN (a+) DEFINE a AS price > 1)",
+    "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol MEASURES FIRST(ts) AS f, ARRAY_AGG(price) AS ps "
+    "PATTERN (PERMUTE(a, b) {- c -}?) DEFINE a AS price > 6, b AS price < 6)",
+    f"CREATE OR REPLACE TEMP VIEW dear AS SELECT * FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL}); "
+    "SELECT symbol, max(n) AS longest FROM dear GROUP BY symbol",
+)
+
+
+def ticks(seed: int) -> pa.Table:
+    """Rows of a few symbols, NULL among them, times with ties."""
+    random.seed(seed)
+    start = datetime.datetime(2024, 3, 5)
+    rows = []
+    for _ in range(60):
+        price = random.choice([*range(10), None])
+        rows.append((random.choice(["x", "y", "z", None]), random.randrange(30), price))
+    symbol, ts, price = zip(*rows, strict=True)
+    at = [start + datetime.timedelta(minutes=each) for each in ts]
+    return pa.table({"symbol": symbol, "ts": ts, "price": price, "at": pa.array(at, pa.timestamp("us"))})
+
+
+NAMES = pa.table({"symbol": ["x", "y"], "name": ["ex", "why"]})
+
+
+def values(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows in an order of their own; an interval as its length."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, pa.MonthDayNano):
+            return datetime.timedelta(days=value.days, microseconds=value.nanoseconds // 1000)
+        if isinstance(value, datetime.datetime):
+            return value.replace(tzinfo=None)  # Spark's times are instants; the session's zone is UTC
+        return int(value) if hasattr(value, "as_tuple") and not isinstance(value, tuple) else value
+
+    return sorted(str({name: plain(value) for name, value in row.items()}) for row in rows)
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> dict[str, DataFrame]:
+    return {"ticks": spark.createDataFrame(ticks(1)), "names": spark.createDataFrame(NAMES)}
+
+
+@pytest.mark.parametrize("text", STATEMENTS, ids=range(len(STATEMENTS)))
+def test_rows_are_those_in_process(frames: dict[str, DataFrame], text: str) -> None:
+    expected = hamlet.sql(text, {"ticks": ticks(1), "names": NAMES}, dialect="spark").rows()
+    found = hamlet.spark.sql(text, frames).toArrow()
+    assert expected
+    assert values(found.to_pylist()) == values(expected)
+
+
+def test_names_of_the_session(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
+    """A name that no table has is the session's; a view that a table hides comes back."""
+    frames["names"].createOrReplaceTempView("ticks")
+    frames["ticks"].createOrReplaceTempView("quotes")
+    text = STATEMENTS[0].replace("ticks", "quotes")
+    found = hamlet.spark.sql(text).toArrow().to_pylist()
+    assert values(found) == values(hamlet.spark.sql(STATEMENTS[0], frames).toArrow().to_pylist())
+    assert spark.table("ticks").columns == ["symbol", "name"]
+    for name in ("ticks", "quotes"):
+        spark.catalog.dropTempView(name)
+    assert [each.name for each in spark.catalog.listTables() if each.isTemporary] == []
+
+
+def test_mistakes_have_their_places_before_a_job(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
+    for text, said in (
+        ("SELECT * FROM ticks MATCH_RECOGNIZE (PATTERN (a) DEFINE a AS prise > 1)", "1:62"),
+        ("SELECT many FROM ticks MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (a) DEFINE a AS true)", "1:8"),
+        ("SELECT * FROM tocks MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (a) DEFINE a AS true)", "1:15"),
+        ("SELECT * FROM ticks MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (a)", "match"),
+    ):
+        with pytest.raises(WorkloadError) as error:
+            hamlet.spark.sql(text, frames)
+        assert said in str(error.value).lower()
+    with pytest.raises(OptionError, match="2 queries"):
+        hamlet.spark.sql(f"{STATEMENTS[0]}; {STATEMENTS[1]}", frames)
+    with pytest.raises(UnsupportedError, match="streaming"):
+        hamlet.spark.sql(STATEMENTS[0], {"ticks": spark.readStream.format("rate").load()})
+
+
+def test_submit_writes_the_rows_of_each_query(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(ticks(2), tmp_path / "ticks.parquet")
+    (tmp_path / "q.sql").write_text(f"{STATEMENTS[0]};\n{STATEMENTS[2]};\n")
+    call = ["submit", str(tmp_path / "q.sql"), "--output", str(tmp_path / "out"), "--input"]
+    assert main([*call, str(tmp_path / "ticks.parquet")]) == 0
+    assert main([*call, f"ticks={tmp_path / 'ticks.parquet'}"]) != 0
+    assert main([*call, f"ticks={tmp_path / 'ticks.parquet'}", "--overwrite"]) == 0
+    for number, text in ((1, STATEMENTS[0]), (2, STATEMENTS[2])):
+        folder = tmp_path / "out" / f"query=q{number}"
+        assert all(path.name.startswith("part-") for path in folder.iterdir())
+        found = [row for path in sorted(folder.iterdir()) for row in pq.ParquetFile(path).read().to_pylist()]
+        assert values(found) == values(hamlet.sql(text, {"ticks": ticks(2)}, dialect="spark").rows())
+    assert main([*call, str(tmp_path / "ticks.parquet"), "--stream"]) != 0
+    assert main([*call, str(tmp_path / "ticks.parquet"), "--overwrite", "--where", "price > 1"]) != 0
+
+
+def test_a_skip_that_gets_nowhere_is_said_with_its_row(frames: dict[str, DataFrame]) -> None:
+    from pyspark.errors import PythonException
+
+    text = "SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts AFTER MATCH SKIP TO a PATTERN (a b) DEFINE b AS true)"
+    with pytest.raises(PythonException, match="SKIP TO LAST a: in the match that begins at row 1, a is the match's"):
+        hamlet.spark.sql(text, frames).collect()
