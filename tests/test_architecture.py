@@ -27,7 +27,11 @@ MAY_IMPORT = {
 }
 OWN = {*MAY_IMPORT, "tests"}
 PANDAS_METHODS = {"to_pandas", "toPandas", "from_pandas", "applyInPandas", "mapInPandas", "pandas_udf", "pandas_api"}
-PANDAS_FOR_USERS = {("hamlet/output/result.py", "to_pandas"), ("hamlet/patterns/match/results.py", "to_pandas")}
+PANDAS_FOR_USERS = {
+    ("hamlet/output/frames.py", "to_pandas"),
+    ("hamlet/patterns/match/results.py", "to_pandas"),
+    ("tests/test_frames.py", "to_pandas"),
+}
 CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import\b|c?import\s+([\w.]+(?:\s*,\s*[\w.]+)*))", re.MULTILINE)
 
 

@@ -510,13 +510,15 @@ def test_a_table_shows_values_of_several_types(tmp_path: Path, capsys: pytest.Ca
     assert main(["monitor", watch, "--input", str(tmp_path / "e.csv"), "--values"]) == 0
 
 
-def test_tuples_beside_other_values_are_json_in_parquet(tmp_path: Path) -> None:
+def test_parquet_has_a_column_for_each_type_of_values(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("time,a\n0,1\n")
     watch = spec_file(tmp_path, "input a: Int64  output b := a > 1  output t := (a, 0.5)")
     out = tmp_path / "out"
     assert main(["monitor", watch, "--input", str(tmp_path / "e.csv"), "--values", "--output", str(out)]) == 0
     part = next((out / "specification=watch").iterdir())
-    assert pq.read_table(part)["value"].to_pylist() == ["false", '{"0": 1, "1": 0.5}']
+    table = pq.read_table(part)
+    assert table["value_bool"].to_pylist() == [False, None]
+    assert table["value_tuple"].to_pylist() == [None, {"0": 1, "1": 0.5}]
 
 
 def test_disorder_and_standard_input(
@@ -619,8 +621,10 @@ def test_rows_of_several_types_are_written(form: str, tmp_path: Path) -> None:
     assert main(["monitor", watch, *arguments]) == 0
     part = next((out / "specification=watch").iterdir())
     if form == "parquet":
-        assert pq.read_table(part).num_rows == 6
-        assert set(pq.read_table(part)["value"].to_pylist()) == {"1", "9", "x"}
+        table = pq.read_table(part)
+        assert table.num_rows == 6
+        assert set(table["value_int"].to_pylist()) == {1, 9, None}
+        assert set(table["value_text"].to_pylist()) == {"x", None}
     else:
         assert len(part.read_text().splitlines()) == 6 + (form == "csv")
 

@@ -24,6 +24,7 @@ from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.digits import seconds_text
 from hamlet.output.query_rows import time_text
+from hamlet.output.typed import typed_rows, typed_schema
 
 HOLDS = ""  # the column that says of a policy's row whether it is one, or only a time-point without any
 FORMATS = ("json", "csv", "parquet", "monpoly")
@@ -318,13 +319,13 @@ def file_writer(
     folder.mkdir()
     path = folder / f"part-00000.{EXTENSIONS[output_format]}"
     if output_format == "parquet":
-        plain = _plain_schema(schema)
+        plain = typed_schema(schema)
         import pyarrow.parquet as pq  # needed for this format only
 
         with pq.ParquetWriter(path, plain) as writer:
 
             def write_batch(rows: pa.RecordBatch) -> None:
-                writer.write_batch(_fitting(_plain_rows(rows), plain))
+                writer.write_batch(_fitting(typed_rows(rows), plain))
 
             yield write_batch
         return
@@ -341,32 +342,8 @@ def file_writer(
 
 def plain_batch(rows: pa.RecordBatch, schema: pa.Schema | None) -> pa.RecordBatch:
     """Rows as Parquet can hold them, in the types of a schema where one is given."""
-    plain = _plain_rows(rows)
+    plain = typed_rows(rows)
     return plain if schema is None else _fitting(plain, schema)
-
-
-def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    """A schema that Parquet can hold: columns of several types become text."""
-    return pa.schema(
-        [pa.field(each.name, pa.string() if pa.types.is_union(each.type) else each.type) for each in schema]
-    )
-
-
-def _plain_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows as `_plain_schema` has them; a batch without columns of several types comes back as it is."""
-    schema = _plain_schema(rows.schema)
-    if schema.equals(rows.schema):
-        return rows
-    columns = [
-        pa.array(
-            [None if value is None else _value_text(value) for value in column.to_pylist()],
-            pa.string(),
-        )
-        if pa.types.is_union(column.type)
-        else column
-        for column in rows.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _fitting(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

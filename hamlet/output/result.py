@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.exchange import arrays, union
 from hamlet.output.fitting import TEXT, WIDE, common_types, fitted_types, is_counted, type_note
+from hamlet.output.frames import Frames
 from hamlet.output.html import as_html
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.tables import CountTypes, check_count_type, count_infinite, to_arrow
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
 
-class Results:
+class Results(Frames):
     """All rows of a run, query by query in the order of the workload.
 
     Parameters
@@ -181,21 +181,6 @@ class Results:
 
     def __contains__(self, query: object) -> bool:
         return query in self.queries
-
-    def to_pandas(self) -> Any:
-        """All rows as a pandas DataFrame, which is the caller's own; pandas must be installed.
-
-        An integer beyond 64 bits is a decimal.Decimal or text, as in `table`.
-        """
-        return self.table().to_pandas()
-
-    def to_polars(self) -> Any:
-        """All rows as a polars DataFrame; polars must be installed."""
-        try:
-            polars = importlib.import_module("polars")
-        except ModuleNotFoundError:
-            raise UnsupportedError("polars is not installed; it comes with: pip install polars") from None
-        return polars.DataFrame(self)
 
     def _repr_html_(self) -> str:
         """The first rows of every query, for a notebook."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from hamlet.engine.options import made_of, takes
 from hamlet.errors import OptionError, UnsupportedError, near_miss
 from hamlet.language.schema import Clock
+from hamlet.output.frames import Frames
 from hamlet.output.html import SHOWN_ROWS, tables_html
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.source import chosen_by, open_source
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
 
-class Results:
+class Results(Frames):
     """The rows of a run, policy by policy.
 
     Attributes
@@ -127,10 +128,6 @@ class Results:
         if not named or (len(policies) > 1 and "policy" not in row):
             raise OptionError(f"the row's policy must be one of {', '.join(each.name for each in policies)}")
         return hamlet.why.of_policy(named[0], events, row, **options)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All rows as an Arrow stream, so that DuckDB, polars and others read results where they are."""
-        return self.table().__arrow_c_stream__(requested_schema)
 
 
 def dicts_of(policy: str, table: pa.Table | pa.RecordBatch, unit: str) -> list[dict[str, Any]]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, UnsupportedError
+from hamlet.output.frames import Frames
 from hamlet.output.html import SHOWN_ROWS, tables_html
+from hamlet.output.typed import typed_rows
 from hamlet.streams.clock import StreamClock
 from hamlet.streams.program import ir
 
@@ -190,7 +192,7 @@ def _takes(kind: pa.DataType, value: Any) -> bool:
     return bool(pa.types.is_struct(kind)) and kind.num_fields == len(value)
 
 
-class Results:
+class Results(Frames):
     """All rows of a run.
 
     Attributes
@@ -272,5 +274,8 @@ class Results:
         return self._form.dicts(self._found, self._clock, self._start)
 
     def table(self) -> pa.Table:
-        """The rows as one table; columns that a row has not are NULL."""
-        return pa.Table.from_batches([self._form.batch(self._found, self._clock, self._start)])
+        """The rows as one table; columns that a row has not are NULL.
+
+        Where values are of several types there is a column for each: ``value_int``, ``value_float``, ``value_text``.
+        """
+        return pa.Table.from_batches([typed_rows(self._form.batch(self._found, self._clock, self._start))])

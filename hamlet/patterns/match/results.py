@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import OptionError
+from hamlet.output.frames import pandas_of, polars_of, stream_of
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,11 @@ class Results:
 
     def to_pandas(self, statement: str | None = None) -> Any:
         """The rows of one statement as a pandas frame; see `table`."""
-        return self.table(statement).to_pandas()
+        return pandas_of(self.table(statement))
 
     def to_polars(self, statement: str | None = None) -> Any:
         """The rows of one statement as a polars frame; see `table`."""
-        import polars
-
-        return polars.from_arrow(self.table(statement))
+        return polars_of(self.table(statement))
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self.table().__arrow_c_stream__(requested_schema)
+        return stream_of(self.table(), requested_schema)
