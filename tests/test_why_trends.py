@@ -95,7 +95,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "was checked" in shown.err
 
 
-@pytest.mark.parametrize("features", ["core", "default", "conjunction", "semantics", "all"])
+@pytest.mark.parametrize("features", ["core", "default", "conjunction", "semantics", "matched,taken", "all"])
 def test_random_evidence_is_accepted_and_mutants_are_not(features: str) -> None:
     counts: Counter[str] = Counter()
     for seed in range(500, 530):

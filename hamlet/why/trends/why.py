@@ -59,9 +59,6 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
     source = open_events(events, **{name: options[name] for name in _OPENING if options.get(name) is not None})
     if analysed.upstream:
         raise UnsupportedError(f"{analysed.query.name} asks about the rows of other queries; ask why of their rows")
-    if analysed.taken:
-        grouped = " and ".join(map(to_text, analysed.taken))
-        raise UnsupportedError(f"{analysed.query.name} groups its trends by {grouped}; list them with hamlet trends")
     found = _Row(workload, analysed, source, events, given, options)
     longest = _ticks(analysed, source)
     window = found.window()
