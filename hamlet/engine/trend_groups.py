@@ -1,6 +1,6 @@
 """Rows of queries whose GROUP-BY names what trends took: their groups come from the kernel, not from partitions alone.
 
-Source: docs/language.md ("GROUP-BY").
+Source: docs/language.md ("Groups by what a trend took").
 """
 
 from __future__ import annotations
