@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -189,3 +190,50 @@ def test_which_text_keeps_a_column_from_being_numbers(tmp_path: Path) -> None:
         hamlet.run(hamlet.Workload.parse(text.format("all")), tmp_path / "e.parquet")
     assert "cannot be compared" in str(caught.value)
     assert "first value" not in str(caught.value)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "SEQ(view, buy) HAVING COUNT(*) > 100 WITHIN 10 s",
+            "COUNT(*) > 100 rejects all 3 rows; COUNT(*) came nearest with 1",
+        ),
+        (
+            "buy HAVING SUM(buy.price) = 7 WITHIN 10 s",
+            "SUM(buy.price) = 7 rejects all 3 rows; SUM(buy.price) came nearest with 5",
+        ),
+        (
+            "buy HAVING COUNT(*) > 0 AND MAX(buy.price) BETWEEN 8 AND 9 WITHIN 10 s",
+            "COUNT(*) > 0 AND MAX(buy.price) BETWEEN 8 AND 9 rejects all 3 rows; MAX(buy.price) came nearest with 5",
+        ),
+        (
+            "refund HAVING COUNT(*) > 1 TOP 1 BY COUNT(*) WITHIN 10 s",
+            "COUNT(*) > 1 rejects the only row; COUNT(*) came nearest with 1",
+        ),
+    ],
+)
+def test_having_that_rejects_all_rows(clicks: Path, query: str, said: str, threads: int) -> None:
+    found = warnings(f"RETURN COUNT(*) PATTERN {query}", clicks, threads=threads)
+    assert found == [f"q1: no rows, because HAVING {said}"]
+
+
+def test_having_beside_another_reason(clicks: Path) -> None:
+    (said,) = warnings("RETURN COUNT(*) PATTERN SEQ(refund, view) HAVING COUNT(*) > 1 WITHIN 10 s", clicks)
+    assert said == "q1: no rows, because the events occur, but no row is left by the order of the pattern and HAVING"
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("options", "by"), [({"where": "type <> refund"}, "where"), ({"since": 40}, "since"), ({"until": 3}, "until")]
+)
+def test_types_that_the_choice_of_events_leaves_out(
+    clicks: Path, tmp_path: Path, form: str, options: dict[str, Any], by: str
+) -> None:
+    path = clicks
+    if form == "parquet":
+        path = tmp_path / "clicks.parquet"
+        pq.write_table(pa.csv.read_csv(clicks), path, row_group_size=2)
+    said = warnings("RETURN COUNT(*) PATTERN refund WITHIN 10 s", path, **options)[-1]
+    assert said == f"q1: no rows, because {by} leaves out the only refund event"

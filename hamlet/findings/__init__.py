@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hamlet.findings.groups import doubts_of_groups
+from hamlet.findings.having import Run, rejected_by_having
 from hamlet.findings.large import Tally, doubts_of_counts, keys_of, may_mix, tally_of
+from hamlet.findings.left_out import left_out
 from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
@@ -24,6 +26,7 @@ __all__ = [
     "Watch",
     "doubts_of_counts",
     "found_by",
+    "left_out",
     "of_results",
     "of_tallies",
     "see_unread",
@@ -53,7 +56,9 @@ def found_by(watch: Watch) -> list[str]:
     return [f"{named(queries)}: {text}" for queries, text in watch.findings()]
 
 
-def of_results(workload: Workload, source: EventSource, watch: Watch, rows: Sequence[QueryRows]) -> list[str]:
+def of_results(
+    workload: Workload, source: EventSource, watch: Watch, rows: Sequence[QueryRows], run: Run | None = None
+) -> list[str]:
     """What to know of the rows of a run, a sentence each: why there are none, what never occurred, large counts.
 
     Parameters
@@ -65,27 +70,37 @@ def of_results(workload: Workload, source: EventSource, watch: Watch, rows: Sequ
         Has seen all of them.
     rows : sequence of QueryRows
         Of each query, in the order of the workload.
+    run : callable, optional
+        Gives the rows of another workload over the same events.
     """
     keys = keys_of(source.schema)
     tallies = [  # the largest count is looked for where it may matter
         tally_of(query.query, found) if may_mix(query, keys) else Tally(len(found))
         for query, found in zip(workload.analysis.queries, rows, strict=True)
     ]
-    return of_tallies(workload, source, watch, tallies)
+    return of_tallies(workload, source, watch, tallies, run)
 
 
-def of_tallies(workload: Workload, source: Again, watch: Watch, tallies: Sequence[Tally]) -> list[str]:
+def of_tallies(
+    workload: Workload, source: Again, watch: Watch, tallies: Sequence[Tally], run: Run | None = None
+) -> list[str]:
     """What to know of rows that stand elsewhere, as `of_results`.
 
     Parameters
     ----------
     tallies : sequence of Tally
         Of the rows of each query, in the order of the workload.
+    run : callable, optional
+        Gives the rows of another workload over the same events.
     """
     if not watch.events:
         return ["there are no events"]
     pairs = zip(workload.analysis.queries, tallies, strict=True)
-    why = reasons([query for query, found in pairs if not found.rows], source, watch)
+    without = [query for query, found in pairs if not found.rows]
+    if run is None:
+        why = reasons(without, source, watch)
+    else:
+        why = reasons(without, source, watch, lambda query: rejected_by_having(workload, query, source, run))
     because: dict[str, list[str]] = {}
     for query, text in why.items():
         because.setdefault(text, []).append(query)

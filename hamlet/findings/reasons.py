@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,7 +48,12 @@ class Again(Protocol):
         ...
 
 
-def reasons(queries: Iterable[AnalysedQuery], source: Again, watch: Watch) -> dict[str, str]:
+def reasons(
+    queries: Iterable[AnalysedQuery],
+    source: Again,
+    watch: Watch,
+    rejected: Callable[[AnalysedQuery], str | None] = lambda _: None,
+) -> dict[str, str]:
     """The first reason why each of some queries has no rows, as a clause.
 
     Parameters
@@ -59,6 +64,8 @@ def reasons(queries: Iterable[AnalysedQuery], source: Again, watch: Watch) -> di
         The events; where they cannot be read again, or are many, only what `watch` knows is said.
     watch : Watch
         Has seen all events.
+    rejected : callable, optional
+        Says that HAVING rejects all rows of a query, where it does.
     """
     found: dict[str, str] = {}
     rest: list[AnalysedQuery] = []
@@ -73,7 +80,7 @@ def reasons(queries: Iterable[AnalysedQuery], source: Again, watch: Watch) -> di
             rest.append(query)
     again = source.repeatable and source.rows is not None and source.rows <= MOST_EVENTS
     for query in rest[: MOST_QUERIES if again else 0]:
-        found[query.query.name] = _together(query, source)
+        found[query.query.name] = rejected(query) or _together(query, source)
     return found
 
 
@@ -128,9 +135,11 @@ def _together(query: AnalysedQuery, source: Again) -> str:
     causes = ["the order of the pattern"]
     causes += ["conditions on neighbours (NEXT, PREV)"] if query.adjacent else []
     causes += ["NOT"] if query.negated else []
+    left = "row" if query.query.having is not None else "trend"
+    causes += ["HAVING"] if query.query.having is not None else []
     if len(causes) == 1 and not len(needed) > 1:
         return "no window has enough events for a trend"
-    return f"the events occur, but no trend is left by {one_of(causes, 'and')}"
+    return f"the events occur, but no {left} is left by {one_of(causes, 'and')}"
 
 
 def _length(duration: Duration) -> str:

@@ -100,6 +100,7 @@ class Watch:
                     self._users.setdefault(kind, {})[query.query.name] = None
                     self._add(query, variable, kind, schema)
         self._missing = set(self._users)
+        self.left_out: dict[str, str] = {}  # why types do not occur, where the user has chosen among events
         self._seen: dict[str, None] = {}
 
     def _add(self, query: AnalysedQuery, variable: str, kind: str, schema: Schema) -> None:
@@ -189,6 +190,11 @@ class Watch:
                 key.some = key.some or missing < rows
 
     @property
+    def missing(self) -> frozenset[str]:
+        """The types of the workload that no event has had yet."""
+        return frozenset(self._missing)
+
+    @property
     def types(self) -> list[str]:
         """The types of events that the workload names."""
         return list(self._users)
@@ -254,6 +260,8 @@ class Watch:
 
     def missing_type(self, kind: str) -> str:
         """That a type never occurs, and what was perhaps meant."""
+        if kind in self.left_out:
+            return self.left_out[kind]
         meant = near_miss(kind, self._seen)
         text = f"{name_text(kind)} never occurs"
         if meant is not None:

@@ -17,7 +17,7 @@ from hamlet.engine.options import Options, RunOptions, options_of, takes
 from hamlet.engine.trace import TraceFile
 from hamlet.engine.where import chosen_events
 from hamlet.errors import WorkloadError
-from hamlet.findings import Watch, of_results, see_unread
+from hamlet.findings import Watch, left_out, of_results, see_unread
 from hamlet.findings.texts import with_values
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
@@ -116,6 +116,7 @@ def run(
         delimiter=delimiter,
         bad_rows=bad_rows,
     )
+    whole = source
     source = chosen_events(source, since, until, where)
     engine.workload.refuse_misspelled(source.schema, source.types())
     try:
@@ -148,7 +149,10 @@ def run(
         "rows": sum(map(len, collected.values())),
     }
     rows = list(collected.values())
-    warnings = source.notes() + of_results(engine.workload, source, watch, rows)
+    choices = {"since": since, "until": until, "where": where}
+    watch.left_out = left_out(whole, watch.missing, [name for name, each in choices.items() if each is not None])
+    again_over = partial(_rows_of, source, options)
+    warnings = source.notes() + of_results(engine.workload, source, watch, rows, again_over)
     results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "since": since, "until": until}
     explainer = partial(_why, engine.workload, events, {**options, **again})
@@ -159,6 +163,17 @@ def run(
     if observer is not None:
         observer.write(results)
     return results
+
+
+def _rows_of(source: EventSource, options: Mapping[str, Any], workload: Workload) -> list[dict[str, Any]]:
+    """The rows of another workload over the same events."""
+    engine = Engine(workload, **cast(EngineOptions, options))
+    engine.open(source.schema)
+    rows = {each.name: each for each in engine.without_rows()}
+    for batch in source.batches(_columns(workload, source), pane=engine.pane):
+        _extend(rows, engine.feed(batch, wait=True))
+    _extend(rows, engine.close_columns())
+    return Results(list(rows.values()), engine.clock).rows()
 
 
 def _trends(workload: Workload, source: EventSource, results: Results, *asked: Any) -> TrendSample:
