@@ -43,7 +43,8 @@ def test_sums_of_what_is_no_number(value: Any) -> None:
     """Of dicts too, whose types are known only when they come."""
     for events in (pair(v=(value, value)), pa.Table.from_pylist(pair(v=(value, value)))):
         with pytest.raises(
-            WorkloadError, match=r"SUM takes INT and DOUBLE attributes; B.v is (STRING|BOOLEAN|TIMESTAMP)"
+            WorkloadError,
+            match=r"SUM takes INT, DOUBLE and DURATION attributes; B.v is (STRING|BOOLEAN)|instants cannot be added up",
         ):
             rows_of(SUM, events)
     engine = hamlet.Engine(hamlet.Workload.parse(SUM))
@@ -70,7 +71,6 @@ def test_values_that_contradict_their_declaration(declared: str, value: Any) -> 
         ([2**63], "attribute 'v': cannot read these values"),
         ({"a": 1}, "column 'v' has the type struct"),
         (1 + 2j, "attribute 'v': cannot read these values"),
-        (dt.timedelta(1), "column 'v' has the type duration"),
     ],
 )
 def test_values_that_no_attribute_can_have(value: Any, message: str) -> None:
@@ -120,7 +120,8 @@ def test_attributes_never_seen(declared: bool, numbers: str, group: str | None) 
     """Every aggregate over an attribute without any value, and every type as a group: in rows, tables and saves."""
     numeric = [f"{function}(A.{name})" for function in ("SUM", "AVG", "MIN", "MAX") for name in "id"]
     aggregates = ["COUNT(*)", "COUNT(A)", "MIN(A.t)", "MAX(A.t)", *numeric]
-    items = [form.format(each) for each in aggregates for form in ("{}", "LOG2({})")]
+    forms = ("{}", "LOG2({})")  # a time has no logarithm
+    items = [forms[form and "A.t" not in each].format(each) for each in aggregates for form in (False, True)]
     items = [f"{item} AS x{place}" for place, item in enumerate(items)] + ([group] if group else [])
     text = "EVENT A(t TIMESTAMP, i INT, d DOUBLE, s STRING, b BOOLEAN); " if declared else ""
     text += f"RETURN {', '.join(items)} PATTERN A+ {f'GROUP-BY {group}' if group else ''} WITHIN 10 s"
