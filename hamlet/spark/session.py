@@ -12,6 +12,7 @@ import importlib.util
 import logging
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -185,12 +186,20 @@ def _log_file() -> Iterator[Path]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+    finally:
+        shutil.rmtree(_warehouse(path), ignore_errors=True)
     path.unlink(missing_ok=True)
+
+
+def _warehouse(log: Path) -> Path:
+    """Where a session that is started here would keep tables of its own; removed at the end."""
+    return log.with_suffix(".warehouse")
 
 
 def _started(master: str, log: Path) -> SparkSession:
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("hamlet")
     conf.set("spark.ui.showConsoleProgress", "false")
+    conf.set("spark.sql.warehouse.dir", str(_warehouse(log)))  # none is left in the working directory
     conf.set("spark.sql.session.timeZone", "UTC")  # rows must not depend on where the job runs
     conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH_ROWS))  # a tenth less work than with 10,000
     if _LOCAL.fullmatch(master):
