@@ -397,9 +397,7 @@ def _schema_of(schema: pa.Schema, reports: Reports, clause: Clause) -> pa.Schema
         if pa.types.is_timestamp(found):
             found = pa.timestamp("us", found.tz)
         fields.append(pa.field(each.name, found))
-        try:
-            from_arrow_schema(pa.schema([fields[-1]]))
-        except UnsupportedOperationException:
+        if not _is_known(fields[-1]):
             measure = next((one for one in clause.measures if one.name == each.name), None)
             reports.error(
                 f"column {each.name} is of a type that Spark lacks ({each.type})",
@@ -409,6 +407,17 @@ def _schema_of(schema: pa.Schema, reports: Reports, clause: Clause) -> pa.Schema
     if reports.errors:
         raise Failed
     return pa.schema(fields)
+
+
+def _is_known(field: pa.Field) -> bool:
+    """Whether Spark takes the type of a column from its tasks."""
+    if pa.types.is_time(field.type):
+        return False
+    try:
+        from_arrow_schema(pa.schema([field]))
+    except UnsupportedOperationException:
+        return False
+    return True
 
 
 class _Views:
