@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hamlet.language.layering import ROW_COLUMNS
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import (
@@ -114,31 +116,35 @@ def _type_of_taken(taken: Taken, query: AnalysedQuery, schema: Schema | None) ->
 
 def times_of(query: AnalysedQuery, schema: Schema | None) -> Times:
     """What is known of times in a query before its events are read."""
+    return Times(partial(_leaf, query, schema), None if schema is None else schema.clock)
 
-    def leaf(node: Expression) -> tuple[AttributeType | None, int, str | None]:
-        kind = type_of(node, query, schema)
-        return kind, *unit_of(node, kind, query, schema)
 
-    return Times(leaf, None if schema is None else schema.clock)
+def _leaf(
+    query: AnalysedQuery, schema: Schema | None, node: Expression
+) -> tuple[AttributeType | None, int, str | None]:
+    kind = type_of(node, query, schema)
+    return kind, *unit_of(node, kind, query, schema)
 
 
 def times_as_compiled(query: AnalysedQuery, schema: Schema) -> Times:
     """What is known of times when a query runs: also what the events have shown so far."""
+    return Times(partial(_leaf_as_compiled, query, schema), schema.clock)
 
-    def leaf(node: Expression) -> tuple[AttributeType | None, int, str | None]:
-        kind = None
-        one = node if isinstance(node, (Reference, Taken, Aggregate)) else None
-        if one is not None and one.variable is not None and one.attribute is not None:
-            kind = query.declared.get(one.variable, {}).get(one.attribute) or schema.type_of(one.attribute)
-            if isinstance(node, Aggregate):
-                kind = _as_aggregated(node, kind)
-        elif isinstance(node, Attribute):
-            kind = schema.type_of(node.name)
-        elif isinstance(node, (Taken, Aggregate)):
-            kind = INT
-        return kind, *unit_of(node, kind, query, schema)
 
-    return Times(leaf, schema.clock)
+def _leaf_as_compiled(
+    query: AnalysedQuery, schema: Schema, node: Expression
+) -> tuple[AttributeType | None, int, str | None]:
+    kind = None
+    one = node if isinstance(node, (Reference, Taken, Aggregate)) else None
+    if one is not None and one.variable is not None and one.attribute is not None:
+        kind = query.declared.get(one.variable, {}).get(one.attribute) or schema.type_of(one.attribute)
+        if isinstance(node, Aggregate):
+            kind = _as_aggregated(node, kind)
+    elif isinstance(node, Attribute):
+        kind = schema.type_of(node.name)
+    elif isinstance(node, (Taken, Aggregate)):
+        kind = INT
+    return kind, *unit_of(node, kind, query, schema)
 
 
 def unit_of(
