@@ -237,3 +237,18 @@ def test_types_that_the_choice_of_events_leaves_out(
         pq.write_table(pa.csv.read_csv(clicks), path, row_group_size=2)
     said = warnings("RETURN COUNT(*) PATTERN refund WITHIN 10 s", path, **options)[-1]
     assert said == f"q1: no rows, because {by} leaves out the only refund event"
+
+
+def test_groups_that_demand_the_attribute_of_others() -> None:
+    events = [
+        {"time": 0, "type": "view", "channel": "ad"},
+        {"time": 1, "type": "buy", "channel": "shop"},
+        {"time": 2, "type": "buy", "channel": "ad"},
+    ]
+    query = "RETURN view.channel, COUNT(*) PATTERN SEQ(view, buy) GROUP-BY {} WITHIN 10 s"
+    assert warnings(query.format("view.channel"), events) == [
+        "q1: GROUP-BY view.channel demands channel of all events of a trend, of buy, too; "
+        "GROUP-BY FIRST(view.channel) asks it of view alone"
+    ]
+    assert warnings(query.format("channel").replace("view.channel,", "channel,"), events) == []
+    assert warnings(query.replace("GROUP-BY", "WHERE [channel] GROUP-BY").format("view.channel"), events) == []

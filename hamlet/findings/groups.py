@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hamlet.errors import one_of
 from hamlet.findings.watch import Watch
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text
@@ -12,7 +13,7 @@ from hamlet.planner.workload import Workload
 
 
 def doubts_of_groups(workload: Workload, watch: Watch) -> Iterator[str]:
-    """A sentence for each ``GROUP-BY v.a`` that demands an attribute of events of another variable without it."""
+    """A sentence for each ``GROUP-BY v.a`` that demands the attribute of the events of other variables as well."""
     for query in workload.analysis.queries:
         for each in query.query.group_by:
             if isinstance(each, Attribute) and each.variable is not None and each.name not in query.equivalence:
@@ -30,9 +31,15 @@ def _demanded(query: AnalysedQuery, variable: str, name: str, watch: Watch) -> I
         for kind, count in others.items()
         if count
     ]
-    if lacking:
+    demanded = [kind for kind, count in others.items() if not count and watch.carries(name, kind)]
+    if lacking or demanded:
         written = f"{name_text(variable)}.{name_text(name, free=True)}"
         yield (
             f"{query.query.name}: GROUP-BY {written} demands {name_text(name, free=True)} of all events of a trend, "
-            f"and {' and '.join(lacking)}; GROUP-BY FIRST({written}) asks it of {name_text(variable)} alone"
+            + (
+                f"and {' and '.join(lacking)}; "
+                if lacking
+                else f"of {one_of([name_text(kind) for kind in demanded], 'and')}, too; "
+            )
+            + f"GROUP-BY FIRST({written}) asks it of {name_text(variable)} alone"
         )

@@ -247,6 +247,11 @@ class Watch:
         key = self._keys.get(attribute)
         return 0 if key is None else key.lacking.get(kind, 0)
 
+    def carries(self, attribute: str, kind: str) -> bool:
+        """Whether an attribute by which events are partitioned has a value in an event of a type."""
+        key = self._keys.get(attribute)
+        return key is not None and key.some and kind in key.types and kind not in self._missing
+
     def unmet(self, query: AnalysedQuery) -> dict[str, str]:
         """The variables of a query that no event can be bound to, and why."""
         found = {}
