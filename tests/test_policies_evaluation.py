@@ -338,3 +338,13 @@ def test_nested_equivalences_cost_their_length() -> None:
     assert (
         len(run(Policy.parse(text, "p(a: int) e()"), [{"time": 1, "type": "e"}, {"time": 2, "type": "p", "a": 1}])) == 1
     )
+
+
+def test_flat_chains_are_not_nested() -> None:
+    signature, events = "p(x: int) e()", [{"time": 1, "type": "p", "x": 1}]
+    sums = Policy.parse("p(x) AND y = x + " + " + ".join(["1"] * 500), signature)
+    assert [row["y"] for row in run(sums, events)] == [501]
+    assert str(Policy.parse(str(sums), signature)) == str(sums)
+    assert len(run(Policy.parse(" AND ".join(f"NOT p({place})" for place in range(2, 600)), signature), events)) == 1
+    with pytest.raises(PolicyError, match="more than 2,500 operators in a row"):
+        Policy.parse("p(x) AND y = x" + " + 1" * 2501, signature)

@@ -130,7 +130,8 @@ class Policy:
         return f"<pre>{escape(self.text)}</pre>"
 
     def __str__(self) -> str:
-        return print_formula(self.formula)
+        with deep_recursion():
+            return print_formula(self.formula)
 
     def __repr__(self) -> str:
         return f"<Policy {self.name}: {self}>"

@@ -22,6 +22,8 @@ def type_of(term: Term, types: dict[str, Type]) -> Type:
     """The type of a term whose variables have these types."""
     from hamlet.policies.analysis.typecheck import CALLS
 
+    while isinstance(term, Arithmetic):  # chains of operators may be long
+        term = term.left
     match term:
         case Variable(name):
             return types[name]
@@ -29,8 +31,6 @@ def type_of(term: Term, types: dict[str, Type]) -> Type:
             if isinstance(value, bool):
                 return "bool"
             return "int" if isinstance(value, int) else "float" if isinstance(value, float) else "string"
-        case Arithmetic(_, left, _):
-            return type_of(left, types)
         case Negative(inner):
             return type_of(inner, types)
         case Call(function, _):

@@ -33,7 +33,8 @@ class Conjunction:
 
     def __init__(self, planner: Planner, parts: list[Formula], span: Span) -> None:
         self._planner = planner
-        self._parts = parts
+        self._parts = list(dict.fromkeys(parts))
+        self._variables = {id(part): frozenset(variables_of(part)) for part in parts}
         self._span = span
         self._done: list[Formula] = []
         self._built: Built | None = None
@@ -71,9 +72,13 @@ class Conjunction:
     def _order(self, waiting: list[Formula]) -> Iterator[int]:
         """First the parts that share a variable with what is bound."""
         names = self._names
-        linked = [bool(names & set(variables_of(part))) for part in waiting]
-        yield from (place for place in range(len(waiting)) if linked[place])
-        yield from (place for place in range(len(waiting)) if not linked[place])
+        alone = []
+        for place, part in enumerate(waiting):
+            if names.isdisjoint(self._variables[id(part)]):
+                alone.append(place)
+            else:
+                yield place
+        yield from alone
 
     def _base(self) -> Built:
         return self._built if self._built is not None else self._planner.truth()

@@ -11,6 +11,7 @@ made here with distances beyond all bounds of the formulas; rows at them are not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,7 @@ from hamlet.policies.syntax.signature import Signature
 
 Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
 _LARGEST_BOUND = 1 << 53
+_LONG_TEXT = 400  # characters from which terms may be too deep for Python's own limit of recursion
 
 
 @dataclass(slots=True)
@@ -131,6 +133,7 @@ class Evaluation:
         self.goals: list[Goal] = []
         self.points = 0
         self.tells_points = False
+        self._is_deep = any(len(policy.text) > _LONG_TEXT for policy in policies)
         self._line = Timeline()
         problems = []
         planner = Planner(_merged(policies), per_second, self.pool)
@@ -252,8 +255,9 @@ class Evaluation:
     def _advance(self, limit: int | None = None) -> list[Answer]:
         line = self._line
         before = [goal.built.node.done for goal in self.goals]
-        for node in self.nodes:
-            node.step(line)
+        with deep_recursion() if self._is_deep else nullcontext():
+            for node in self.nodes:
+                node.step(line)
         answers = [self._answer(goal.built.node, goal.types, limit) for goal in self.goals]
         if self.tells_points:
             for goal, first, answer in zip(self.goals, before, answers, strict=True):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from hamlet.errors import WorkloadError
 
 MAX_DEPTH = 400  # nesting of a formula; deeper ones are refused rather than overflow the stack
+MAX_CHAIN = 2_500  # operators of a term in a row, without parentheses
 _FRAMES = 20_000  # calls of Python that formulas of that depth may need
 
 

@@ -359,15 +359,16 @@ def is_anonymous(name: str) -> bool:
 
 
 def term_variables(term: Term) -> Iterator[str]:
-    """The variables of a term, as they occur."""
-    match term:
-        case Variable(name):
-            yield name
-        case Arithmetic(_, left, right):
-            yield from term_variables(left)
-            yield from term_variables(right)
-        case Negative(inner) | Call(_, inner):
-            yield from term_variables(inner)
+    """The variables of a term, as they occur; chains of operators may be long, so without recursion."""
+    todo = [term]
+    while todo:
+        match todo.pop():
+            case Variable(name):
+                yield name
+            case Arithmetic(_, left, right):
+                todo += (right, left)
+            case Negative(inner) | Call(_, inner):
+                todo.append(inner)
 
 
 def children(formula: Formula) -> tuple[Formula, ...]:

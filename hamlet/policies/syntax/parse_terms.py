@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from hamlet.language.query import Span
 from hamlet.output.digits import integer_of
-from hamlet.policies.syntax.diagnostics import MAX_DEPTH
+from hamlet.policies.syntax.diagnostics import MAX_CHAIN, MAX_DEPTH
 from hamlet.policies.syntax.formula import (
     FUNCTIONS,
     Arithmetic,
@@ -96,20 +96,28 @@ class TermParser:
     # --------------------------------------------------------------------------------------------- terms
 
     def _term(self) -> Term:
-        left = self._product()
+        left, length = self._product(), 0
         while self._at("+", "-"):
+            length = self._longer(length)
             operator = self._next().value
             right = self._product()
             left = Arithmetic(operator, left, right, span=left.span.to(right.span))
         return left
 
     def _product(self) -> Term:
-        left = self._factor()
+        left, length = self._factor(), 0
         while self._at("*", "/"):
+            length = self._longer(length)
             operator = self._next().value
             right = self._factor()
             left = Arithmetic(operator, left, right, span=left.span.to(right.span))
         return left
+
+    def _longer(self, length: int) -> int:
+        """Count an operator of a chain."""
+        if length == MAX_CHAIN:
+            raise ReadingError(f"the term has more than {MAX_CHAIN:,} operators in a row", self._peek().span)
+        return length + 1
 
     def _factor(self) -> Term:
         """A primary; MOD behind it takes everything to its right."""

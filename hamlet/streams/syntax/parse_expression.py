@@ -35,6 +35,7 @@ _SIGNS = ("!", "-", "+", "~")
 _NUMBER = re.compile(r"([0-9]+)(?:(\.)([0-9]*))?(?:e([+-]?[0-9]+))?(.*)", re.DOTALL)
 _AGGREGATE_SYMBOLS = {"#": "count", "&&": "forall", "||": "exists"}
 _NO_OPERANDS = RESERVED - {"forall", "exists", "error"}  # aggregations are words where values are read
+_LONG = 32  # operands up to which a chain of && is read from left to right
 _LARGEST_EXPONENT = 400  # of ten; beyond it no Float64 is left
 
 
@@ -63,8 +64,30 @@ def _operators(cursor: Cursor, least: int) -> s.Expression:
             cursor.depth -= 1
         else:
             right = _operators(cursor, binding + 1)
+        if operator in ("&&", "||") and _operator(cursor) == operator:
+            left = _chain(cursor, operator, [left, right])
+            continue
         left = s.Binary(operator, left, right, span=left.span.to(right.span))
     return left
+
+
+def _chain(cursor: Cursor, operator: str, parts: list[s.Expression]) -> s.Expression:
+    """The rest of ``a && b && c ...`` as a balanced tree, which means the same and is not deep."""
+    while _operator(cursor) == operator:
+        cursor.advance()
+        parts.append(_operators(cursor, _BINDING[operator] + 1))
+    while len(parts) > _LONG:
+        pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
+        parts = [_joined(operator, pair) for pair in pairs]
+    return _joined(operator, parts)
+
+
+def _joined(operator: str, parts: list[s.Expression]) -> s.Expression:
+    """Operands from left to right."""
+    made = parts[0]
+    for part in parts[1:]:
+        made = s.Binary(operator, made, part, span=made.span.to(part.span))
+    return made
 
 
 def _operator(cursor: Cursor) -> str | None:
