@@ -25,9 +25,9 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import progress_bar, summary_line
-from hamlet.cli.show import SHOWN_ROWS
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
 from hamlet.output.files import check_destination
+from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_beside
 from hamlet.runtime.tenant import Tenant
 

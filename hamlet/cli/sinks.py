@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.cli.notations import Part
-from hamlet.cli.show import show_columns
 from hamlet.errors import OptionError
 from hamlet.output.columnar import HOLDS, Encoder, encoder_of, file_writer
 from hamlet.output.files import check_destination, staged
@@ -76,6 +75,8 @@ class TableSink(Sink):
         for place, (part, kept) in enumerate(zip(self.parts, self._kept, strict=True)):
             if place:
                 sys.stdout.write("\n")
+            from hamlet.cli.show import show_columns  # brings in rich
+
             show_columns(part.name, part.title, _table(kept, part.schema), self._counts[place])
 
 

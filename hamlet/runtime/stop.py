@@ -54,7 +54,7 @@ class Stop:
         heard, wakes = os.pipe()
         os.set_blocking(wakes, False)
         before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-        handlers = {each: signal.signal(each, lambda *_: None) for each in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {each: signal.signal(each, self._hear) for each in (signal.SIGINT, signal.SIGTERM)}
         listener = threading.Thread(target=self._listen, args=(heard,), name="signals", daemon=True)
         listener.start()
         try:
@@ -68,10 +68,16 @@ class Stop:
             listener.join()
             os.close(heard)
 
+    def _hear(self, number: int, _: object) -> None:
+        """Hear a signal in the main thread, before it takes the end of a pipe that was closed with it for the end."""
+        if self.signal is None:
+            self.signal = signal.Signals(number)
+
     def _listen(self, heard: int) -> None:
         """Read signal numbers until the pipe is closed."""
+        first = True
         while True:
-            timeout = None if self.signal is None else PATIENCE
+            timeout = None if first else PATIENCE
             if not select.select([heard], [], [], timeout)[0]:
                 if not self._over.is_set():
                     self._end()
@@ -80,9 +86,11 @@ class Stop:
             if self._over.is_set():
                 return
             for number in numbers:
-                if self.signal is not None:
+                if not first:
                     self._end()
-                self.signal = signal.Signals(number)
+                first = False
+                if self.signal is None:
+                    self.signal = signal.Signals(number)
                 os.write(self._written, b"!")
 
     def _end(self) -> None:
