@@ -221,3 +221,24 @@ def test_late_rows() -> None:
 def test_what_a_stream_has_not_is_refused(clause: str, said: str) -> None:
     with pytest.raises(hamlet.WorkloadError, match=said):
         matcher(clause)
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect"),
+    [
+        *((each, "duckdb") for each in ("at", "order", "end", "desc", "select", "true", "pattern", "Größe", "within")),
+        *(("end", each) for each in ("trino", "snowflake", "oracle", "flink", "bigquery", "spark")),
+    ],
+)
+def test_columns_behind_a_variable_may_be_keywords(name: str, dialect: str) -> None:
+    table = pa.table({"ts": [1, 2, 3, 4], name: [5, 3, 7, 8]})
+    measures = f"b.{name} AS m, SUM(b.{name}) AS s, FIRST(b.{name}) AS f, PREV(b.{name}) AS p"
+    define = f"b AS b.{name} > a.{name} AND u.{name} + 1 > PREV(b.{name})"
+    clause = f"ORDER BY ts MEASURES {measures} PATTERN (a b+) SUBSET u = (a, b) DEFINE {define}"
+    assert rows(clause, table, dialect=dialect) == [{"m": 8, "s": 15, "f": 7, "p": 7}]
+
+
+def test_quoted_columns_behind_a_variable() -> None:
+    table = pa.table({"ts": [1, 2], 'a "b".c': [5, 3]})
+    clause = 'ORDER BY ts MEASURES b."a ""b"".c" AS m PATTERN (a b) DEFINE b AS b."a ""b"".c" < a."a ""b"".c"'
+    assert rows(clause, table) == [{"m": 3}]

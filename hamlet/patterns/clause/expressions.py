@@ -145,6 +145,8 @@ class ExpressionReader:
         The columns of the source, in lower case.
     translate : callable
         From the dialect of the text to the host's.
+    alone : callable
+        A name that stood behind a variable, as it can stand alone: in quotes if it is a keyword.
     """
 
     def __init__(
@@ -155,8 +157,9 @@ class ExpressionReader:
         aggregates: Container[str],
         columns: Collection[str],
         translate: Callable[[str], str],
+        alone: Callable[[str], str],
     ) -> None:
-        self._reports, self._clause, self._tokens = reports, clause, tokens
+        self._reports, self._clause, self._tokens, self._alone = reports, clause, tokens, alone
         self._aggregates, self._columns, self._translate = aggregates, columns, translate
         self._names = {*clause.variables, *clause.subsets}
 
@@ -236,6 +239,8 @@ class _Scope:
 
     def _refuse(self, place: int, last: int) -> None:
         token = self.tokens[place]
+        if self._behind_dot(place):
+            return
         opened = place > 0 and self.tokens[place - 1].text == "("
         if token.is_word("SELECT") or (
             token.is_word("EXISTS") and place + 1 < last and self.tokens[place + 1].text == "("
@@ -305,6 +310,8 @@ class _Scope:
                 inner.star = True
             return "*", place + 3
         text = self.reader._reports.text[column.span.start : column.span.end]
+        if column.kind == "word":
+            text = self.reader._alone(text)
         if inner is not None:
             inner.variables.setdefault(token.text.lower(), span)
             return text, place + 3

@@ -88,6 +88,7 @@ def read_clause(
     aggregates: Container[str],
     columns: Sequence[str],
     translate: Callable[[str], str],
+    alone: Callable[[str], str],
 ) -> Meaning:
     """Read all expressions of a clause; mistakes are reported.
 
@@ -97,7 +98,7 @@ def read_clause(
         If there are any.
     """
     known = len(reports.errors)
-    reader = ExpressionReader(reports, clause, tokens, aggregates, {each.lower() for each in columns}, translate)
+    reader = ExpressionReader(reports, clause, tokens, aggregates, {each.lower() for each in columns}, translate, alone)
     conditions = {
         name: condition_of(clause, name, reader.condition(name, each.expression))
         for name, each in clause.definitions.items()

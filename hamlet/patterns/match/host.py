@@ -100,6 +100,13 @@ def aggregate_functions() -> frozenset[str]:
     return frozenset(names - {"first", "last", "prev", "next"})
 
 
+@cache
+def keywords() -> frozenset[str]:
+    """The host's keywords, in lower case."""
+    rows = _duckdb().connect().execute("SELECT keyword_name FROM duckdb_keywords()").fetchall()
+    return frozenset(name.lower() for (name,) in rows)
+
+
 class Host:
     """A DuckDB in memory with the tables of a run.
 

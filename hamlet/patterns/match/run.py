@@ -15,7 +15,7 @@ from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.evaluate import Failed, Meaning, Shared, evaluate, read_clause
-from hamlet.patterns.match.host import Host, HostError, aggregate_functions
+from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords
 from hamlet.patterns.match.results import Results, StatementRows
 
 MAX_STEPS = 1_000_000
@@ -90,7 +90,8 @@ def meanings(script: Script, reports: Reports) -> list[Meaning]:
         for clause in statement.clauses:
             with contextlib.suppress(Failed):
                 aggregates, translate = _aggregates(script.dialect), translator(script.dialect)
-                found.append(read_clause(reports, clause, statement.tokens, aggregates, [], translate))
+                alone = alone_in(script.dialect)
+                found.append(read_clause(reports, clause, statement.tokens, aggregates, [], translate, alone))
     return found
 
 
@@ -192,6 +193,14 @@ def translator(dialect: str) -> Callable[[str], str]:
 
 
 @cache
+def alone_in(dialect: str) -> Callable[[str], str]:
+    """Puts names of a dialect in quotes that are keywords, there or for the host; shared texts stay equal else."""
+    found = dialect_of(dialect)
+    words = keywords() | {each.lower() for each in found.tokenizer_class.KEYWORDS}
+    return lambda name: f"{found.IDENTIFIER_START}{name}{found.IDENTIFIER_END}" if name.lower() in words else name
+
+
+@cache
 def _translated(dialect: str, text: str) -> str:
     import sqlglot
 
@@ -279,7 +288,8 @@ class StatementRun:
             self._report(error, clause.source)
             raise Failed from None
         aggregates = _aggregates(self._script.dialect)
-        return read_clause(self._reports, clause, self._statement.tokens, aggregates, columns, self._translate)
+        tokens, alone = self._statement.tokens, alone_in(self._script.dialect)
+        return read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, alone)
 
     def _report(self, error: HostError, span: Span) -> None:
         """Report what the host says of the text of a span, at its place if it is the user's own."""
