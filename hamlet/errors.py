@@ -302,37 +302,3 @@ def option(name: str, value: object = None) -> str:
         return flag
     text = str(value)
     return f"{flag} {text}" if text and not set(text) & set(" '") else f"{flag} {text!r}"
-
-
-class Reports:
-    """Collects the diagnostics of one workload text.
-
-    Parameters
-    ----------
-    text, source : str
-        The workload and its file name.
-    """
-
-    def __init__(self, text: str, source: str) -> None:
-        self.text = text
-        self.source = source
-        self.errors: list[Diagnostic] = []
-        self.warnings: list[Diagnostic] = []
-
-    def error(self, message: str, span: Span, hint: str | None = None) -> None:
-        """Record a mistake."""
-        self.errors.append(Diagnostic(message, span, hint, text=self.text, source=self.source))
-
-    def warn(self, message: str, span: Span, hint: str | None = None) -> None:
-        """Record what is allowed but probably not meant."""
-        self.warnings.append(Diagnostic(message, span, hint, "warning", self.text, self.source))
-
-    def quote(self, span: Span, longest: int = 40) -> str:
-        """The text of a span on one line, cut where it is long, in single quotes."""
-        words = " ".join(self.text[span.start : span.end].split())
-        return f"'{words}'" if len(words) <= longest else f"'{words[: longest - 3]}...'"
-
-    def place(self, span: Span) -> str:
-        """``line 3, column 14``."""
-        here = Diagnostic("", span, text=self.text)
-        return f"line {here.line}, column {here.column}"

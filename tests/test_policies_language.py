@@ -116,6 +116,24 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert len(caught.value.diagnostics) >= 4
 
 
+BROKEN = {
+    "p(x AND q(y) AND r(": [4, 19],
+    "ONCE[1 p(x)) AND (q(x) OR ) IMPLIES EXISTS . s(x)": [7, 26, 43],
+    "LET a(x) = p(x IN a(x": [15, 21],
+    "p(x) ! AND q(@)": [5, 13],
+    "p(x) AND AND q(x)": [9],
+    "p(x) and q(x)": [5],
+    "((p(x) AND q(x)": [15],
+}
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_all_mistakes_of_syntax_are_told_at_once(text: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        Policy.parse(text, SIG)
+    assert [each.span.start for each in caught.value.diagnostics] == BROKEN[text]
+
+
 UNSAFE = [
     ("NOT p(x)", "'x' is not bound"),
     ("p(x) AND y > 3", "'y' is not bound"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hamlet.errors import WorkloadError
-from hamlet.language.cursor import MAX_DEPTH, MAX_PROBLEMS
+from hamlet.frontend.cursor import MAX_DEPTH, MAX_PROBLEMS
 from hamlet.language.parser import parse, read
 from tests.test_parser import FIGURE_1, problems
 

@@ -21,9 +21,10 @@ import hamlet
 from hamlet import oracle
 from hamlet.cli import main
 from hamlet.errors import DataError, OptionError, WorkloadError
+from hamlet.frontend.units import SECONDS
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
-from hamlet.language.query import SECONDS, Duration, Query, WorkloadText
+from hamlet.language.query import Duration, Query, WorkloadText
 from hamlet.language.schema import Clock
 from hamlet.language.zones import zone_of
 from hamlet.planner.timeline import Calendar, line_of

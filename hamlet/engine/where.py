@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
+from hamlet.errors import Diagnostic, WorkloadError, near_miss
+from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
+from hamlet.frontend.lexer import Kind, Token, tokenize
+from hamlet.frontend.reports import Reports
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress
@@ -23,7 +26,7 @@ from hamlet.input.period import PeriodEvents
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
-from hamlet.language.cursor import Cursor, UnreadableError
+from hamlet.language.cursor import Cursor
 from hamlet.language.expression_types import times_as_compiled, type_of_attribute
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.parse_condition import condition_hint, parse_condition
@@ -44,7 +47,7 @@ from hamlet.language.query import (
     WorkloadText,
 )
 from hamlet.language.schema import Schema
-from hamlet.language.tokens import Kind, Token, tokenize
+from hamlet.language.tokens import NOTATION
 from hamlet.language.typecheck import check
 from hamlet.planner.classify import EVENT, overflow_error
 from hamlet.planner.program import ProgramWriter
@@ -183,19 +186,18 @@ def chosen_events(events: EventSource, since: Any, until: Any, where: str | None
 
 def _read(text: str, schema: Schema) -> Condition:
     """The condition, columns as attributes of the variable `EVENT`."""
-    tokens, problems = tokenize(text, SOURCE)
+    reports = Reports(text, SOURCE)
     columns = schema.columns.keys() | {schema.clock.column, schema.type_column}
-    cursor = Cursor(text, SOURCE, list(_with_variable(tokens, columns)), problems)
     condition = None
     try:
+        cursor = Cursor(list(_with_variable(tokenize(NOTATION, reports), columns)), reports)
         condition = parse_condition(cursor)
         if not cursor.at_kind(Kind.END):
-            raise cursor.expected(["AND", "OR"], condition.span, condition_hint(cursor))
-    except UnreadableError:
+            raise cursor.expected(["AND", "OR"], condition_hint(cursor), after=condition.span)
+    except (UnreadableError, TooManyProblemsError):
         pass
-    if problems or condition is None:
-        raise WorkloadError(problems)
-    reports = Reports(text, SOURCE)
+    if reports.errors or condition is None:
+        raise WorkloadError(reports.errors)
     _check(condition, schema, sorted(columns), reports)
     if reports.errors:
         raise WorkloadError(reports.errors)
@@ -212,9 +214,9 @@ def _with_variable(tokens: Sequence[Token], columns: Iterable[str]) -> Iterator[
         follows, before = tokens[min(place + 1, len(tokens) - 1)], tokens[max(place - 1, 0)]
         alone = follows.value not in (".", "(") and before.value != "." and token.kind in (Kind.WORD, Kind.NAME)
         if alone and not inside and token.value in known:
-            yield Token(Kind.WORD, EVENT, token.span)
-            yield Token(Kind.SYMBOL, ".", token.span)
-            yield Token(Kind.NAME, token.value, token.span)
+            yield Token(Kind.WORD, EVENT, token.span, EVENT)
+            yield Token(Kind.SYMBOL, ".", token.span, ".")
+            yield Token(Kind.NAME, token.value, token.span, token.raw)
         else:
             yield token
 

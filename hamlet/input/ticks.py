@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError
+from hamlet.frontend.units import SECONDS
 from hamlet.input.columns import Int64Array, integers
 from hamlet.input.moments import moment
-from hamlet.language.query import SECONDS
 from hamlet.language.schema import Clock
 from hamlet.language.zones import BEYOND, FIRST
 

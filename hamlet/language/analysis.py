@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from hamlet.errors import Diagnostic, Reports, WorkloadError, in_order, near_miss
+from hamlet.errors import Diagnostic, WorkloadError, in_order, near_miss
+from hamlet.frontend.reports import Reports
+from hamlet.frontend.units import SECONDS
 from hamlet.language.automaton import AmbiguousGuards, PatternTooLarge, check_beginnings, template, templates
 from hamlet.language.expression_types import row_types
 from hamlet.language.layering import layers_of, order_of
@@ -20,7 +22,6 @@ from hamlet.language.predicates import Predicates, take_apart
 from hamlet.language.printing import to_text
 from hamlet.language.query import (
     NOWHERE,
-    SECONDS,
     Atom,
     Attribute,
     AttributeType,

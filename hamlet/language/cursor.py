@@ -1,77 +1,32 @@
-"""A place in the tokens of a workload, and the messages about what was expected there.
-
-The parser's functions move one `Cursor` forward. A mistake is recorded and unwinds (`UnreadableError`) to the clause or
-statement around it, where the parser goes on, so that one run finds them all. Source: docs/language.md; docs/errors.md.
-"""
+"""A place in the tokens of a workload. Source: docs/language.md; docs/errors.md."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from hamlet.errors import Diagnostic, near_miss, one_of
-from hamlet.language.query import Expression, Span
-from hamlet.language.tokens import Kind, Token
+from hamlet.errors import Span
+from hamlet.frontend import cursor
+from hamlet.frontend.cursor import MAX_DEPTH, UnreadableError
+from hamlet.frontend.lexer import Kind, Token
+from hamlet.frontend.reports import Reports
+from hamlet.language.query import Expression
 
 CLAUSES = ("PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "HAVING", "TOP", "SPAN", "WITHIN", "SLIDE", "OFFSET")
-MAX_DEPTH = 100  # nesting of patterns, of conditions and of arithmetic
-MAX_PROBLEMS = 1000  # a file that is no workload at all is not listed to its end
 
 Part = TypeVar("Part")
 
-_ALIKE = 0.75  # how alike a word and the keyword that it was meant to be are; names of users are words, too
-_LONGEST_QUOTE = 40  # characters of the text that a message repeats
 
+class Cursor(cursor.Cursor):
+    """Tokens with a current place; keywords come in any case of letters."""
 
-class UnreadableError(Exception):
-    """Unwinds to the clause or statement around a mistake; the message is recorded already."""
-
-
-class TooManyProblemsError(Exception):
-    """Unwinds to the start: the limit of messages is reached."""
-
-
-class Cursor:
-    """Tokens with a current place.
-
-    Parameters
-    ----------
-    text, source : str
-        The workload and its file name, for messages.
-    tokens : sequence of Token
-        Ends with a `Kind.END`.
-    problems : list of Diagnostic
-        Messages so far; grows in place.
-    """
-
-    def __init__(self, text: str, source: str, tokens: Sequence[Token], problems: list[Diagnostic]) -> None:
-        self.text = text
-        self.source = source
-        self.problems = problems
-        self.depth = 0
+    def __init__(self, tokens: Sequence[Token], reports: Reports) -> None:
+        super().__init__(tokens, reports)
         self.operand: Callable[[Cursor], Expression] | None = None  # reads operands of results, in place of WHERE's
-        self._tokens = tokens
-        self.index = 0
 
-    # ------------------------------------------------------------------------------------------ looking
-
-    def peek(self, offset: int = 0) -> Token:
-        """The token at the place, or some tokens further; the end repeats itself."""
-        return self._tokens[min(self.index + offset, len(self._tokens) - 1)]
-
-    def at(self, *symbols: str, offset: int = 0) -> bool:
-        """Whether one of these symbols comes next."""
-        token = self.peek(offset)
-        return token.kind is Kind.SYMBOL and token.value in symbols
-
-    def at_word(self, *words: str, offset: int = 0) -> bool:
-        """Whether one of these keywords comes next, in any case; `words` are in capitals."""
-        token = self.peek(offset)
-        return token.kind is Kind.WORD and token.value.upper() in words
-
-    def at_kind(self, *kinds: Kind, offset: int = 0) -> bool:
-        """Whether a token of one of these kinds comes next."""
-        return self.peek(offset).kind in kinds
+    def word_of(self, token: Token) -> str | None:
+        """A word in capitals."""
+        return token.value.upper() if token.kind is Kind.WORD else None
 
     def clause(self, offset: int = 0) -> tuple[str, int] | None:
         """The clause keyword that comes next and how many tokens it takes: GROUP-BY has three spellings."""
@@ -114,22 +69,6 @@ class Cursor:
         """Whether nothing more of the current statement can follow."""
         return self.at_kind(Kind.END) or self.at(";") or self.starts_statement()
 
-    # ------------------------------------------------------------------------------------------- moving
-
-    def advance(self) -> Token:
-        """The token at the place; the place moves on."""
-        token = self.peek()
-        self.index += 1
-        return token
-
-    def take(self, *symbols: str) -> Token | None:
-        """The next token if it is one of these symbols."""
-        return self.advance() if self.at(*symbols) else None
-
-    def take_word(self, *words: str) -> Token | None:
-        """The next token if it is one of these keywords."""
-        return self.advance() if self.at_word(*words) else None
-
     def take_operator(self, word: str, symbol: str) -> bool:
         """Consume AND or OR, spelled either way; the symbol twice is an error."""
         if not (self.take(symbol) or self.take_word(word)):
@@ -144,69 +83,6 @@ class Cursor:
         if not token.value:
             raise self.fail("a name cannot be empty", token.span, 'write something between the quotes, as in "A b"')
         return token.value
-
-    def since(self, start: Span) -> Span:
-        """From the start of `start` to the end of the last token taken."""
-        return start.to(self._tokens[max(0, self.index - 1)].span)
-
-    def has_bad(self, begin: int) -> bool:
-        """Whether a token since number `begin` was none; its message exists already."""
-        return any(token.kind is Kind.BAD for token in self._tokens[begin : self.index])
-
-    # ----------------------------------------------------------------------------------------- messages
-
-    def report(self, message: str, span: Span, hint: str | None = None) -> None:
-        """Record a mistake and go on."""
-        self.problems.append(Diagnostic(message, span, hint, text=self.text, source=self.source))
-        if len(self.problems) >= MAX_PROBLEMS:
-            raise TooManyProblemsError
-
-    def fail(self, message: str, span: Span, hint: str | None = None) -> UnreadableError:
-        """Record a mistake; the caller raises what comes back."""
-        self.report(message, span, hint)
-        return UnreadableError()
-
-    def expected(self, what: Sequence[str], after: Span | None = None, hint: str | None = None) -> UnreadableError:
-        """Say what should stand at the place; the caller raises what comes back.
-
-        Parameters
-        ----------
-        what : sequence of str
-            What would be right, in the user's words: ``"')'"``, ``"a type"``.
-        after : Span, optional
-            What was read last, to be repeated in the message; the last token where it is long or not given.
-        hint : str, optional
-            What to write instead.
-        """
-        token = self.peek()
-        if token.kind is Kind.BAD:
-            return UnreadableError()  # the token's own message says it
-        message = f"expected {one_of(what)}"
-        quoted = self._quote(after)
-        if quoted:
-            message += f" after {quoted}"
-        if token.kind is Kind.END:
-            message += ", but the text ends here"
-        return self.fail(message, token.span, hint)
-
-    def _quote(self, span: Span | None) -> str:
-        """Text to repeat in a message, in quotes; nothing at the start of the text."""
-        last = self._tokens[self.index - 1].span if self.index else None
-        for place in (span, last):
-            if place is not None:
-                words = " ".join(self.text[place.start : place.end].split())
-                if 0 < len(words) <= _LONGEST_QUOTE:
-                    return f"'{words}'"
-        return ""
-
-    def near(self, words: Collection[str]) -> str | None:
-        """The keyword that the next word was probably meant to be; None if it is none of them or is one exactly."""
-        token = self.peek()
-        if token.kind is not Kind.WORD or token.value.upper() in words:
-            return None
-        return near_miss(token.value, sorted(words), _ALIKE)
-
-    # --------------------------------------------------------------------------------------------- depth
 
     def deeper(self, span: Span, what: str) -> None:
         """Count one level of nesting; leaving it is the caller's ``cursor.depth -= 1``."""

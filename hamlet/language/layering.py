@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hamlet.errors import Reports
+from hamlet.frontend.reports import Reports
 from hamlet.language.query import Atom, AttributeType, Query, atoms
 
 ROW_COLUMNS: Mapping[str, AttributeType | None] = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from hamlet.errors import Diagnostic, Reports, in_order, near_miss
+from hamlet.errors import Diagnostic, in_order, near_miss
+from hamlet.frontend.reports import Reports
 from hamlet.language.conditions import references, walk
 from hamlet.language.expression_types import DOUBLE, INT, kind_of, row_types
 from hamlet.language.meaning import AnalysedQuery, Analysis

@@ -6,7 +6,9 @@ The grammar stands in `hamlet.language.parser`. Source: docs/language.md ("A que
 from __future__ import annotations
 
 from hamlet.errors import near_miss, one_of
-from hamlet.language.cursor import Cursor, UnreadableError
+from hamlet.frontend.cursor import UnreadableError
+from hamlet.frontend.lexer import Kind
+from hamlet.language.cursor import Cursor
 from hamlet.language.parse_result import as_item, parse_group, parse_result
 from hamlet.language.query import (
     Aggregate,
@@ -19,7 +21,6 @@ from hamlet.language.query import (
     Semantics,
     Taken,
 )
-from hamlet.language.tokens import Kind
 
 _TYPE_MEANT = {"INTEGER": "INT", "BIGINT": "INT", "LONG": "INT", "INT64": "INT", "SMALLINT": "INT"}
 _TYPE_MEANT |= {"FLOAT": "DOUBLE", "REAL": "DOUBLE", "DECIMAL": "DOUBLE", "NUMERIC": "DOUBLE", "NUMBER": "DOUBLE"}
@@ -35,14 +36,14 @@ def parse_items(cursor: Cursor) -> tuple[ReturnItem, ...]:
     if cursor.at("*"):
         hint = "name the columns, for instance RETURN COUNT(*), SUM(T.duration)"
         raise cursor.fail("RETURN needs named result columns", cursor.peek().span, hint)
-    before = len(cursor.problems)
+    before = len(cursor.reports.errors)
     items = _items(cursor)
-    if len(cursor.problems) > before or not items:
+    if len(cursor.reports.errors) > before or not items:
         raise UnreadableError
     follows = cursor.at_kind(Kind.WORD, Kind.NAME) and not (cursor.clause() or cursor.ends_statement())
     if follows and (cursor.at(",", offset=1) or cursor.clause(1)):
         hint = f"write AS {cursor.peek().value} to name the column"
-        raise cursor.expected(["','", "AS", "PATTERN"], items[-1].span, hint)
+        raise cursor.expected(["','", "AS", "PATTERN"], hint, after=items[-1].span)
     return tuple(items)
 
 
@@ -52,7 +53,7 @@ def _items(cursor: Cursor) -> list[ReturnItem]:
     while True:
         try:
             if items and cursor.clause() is not None:
-                raise cursor.expected(["a result column"], None, "remove the comma")
+                raise cursor.expected(["a result column"], "remove the comma")
             items.append(_item(cursor, 1 + sum(item.place > 0 for item in items)))
         except UnreadableError:
             open_parentheses = 0
@@ -69,7 +70,7 @@ def _item(cursor: Cursor, place: int) -> ReturnItem:
     alias = None
     if cursor.take_word("AS"):
         if not _at_alias(cursor):
-            raise cursor.expected(["a name"], None, "AS gives the column a name, as in COUNT(*) AS trips")
+            raise cursor.expected(["a name"], "AS gives the column a name, as in COUNT(*) AS trips")
         alias = cursor.advance().value
     lone = isinstance(value, (Attribute, Taken, Aggregate))
     return ReturnItem(value, log2, alias, 0 if lone else place, span=cursor.since(start))
@@ -101,7 +102,7 @@ def parse_semantics(cursor: Cursor) -> Semantics:
     """Read the name behind SEMANTICS; raises UnreadableError with the message recorded."""
     start = cursor.peek()
     if start.kind is not Kind.WORD or cursor.clause() is not None:
-        raise cursor.expected(["a semantics"], None, _SEMANTICS_USAGE)
+        raise cursor.expected(["a semantics"], _SEMANTICS_USAGE)
     words = [cursor.advance().value]
     while cursor.at("-") and cursor.at_kind(Kind.WORD, offset=1):
         cursor.advance()
@@ -120,26 +121,26 @@ def parse_semantics(cursor: Cursor) -> Semantics:
 
 def parse_declaration(cursor: Cursor) -> EventDeclaration | None:
     """Read one EVENT declaration with its ``;``; None where it has an error, which is recorded."""
-    before = len(cursor.problems)
+    before = len(cursor.reports.errors)
     start = cursor.advance().span
     usage = "a declaration is written EVENT Request(driver INT, district STRING);"
     attributes: list[DeclaredAttribute] = []
     name = ""
     try:
         if not cursor.at_kind(Kind.WORD, Kind.NAME):
-            raise cursor.expected(["the name of an event type"], None, usage)
+            raise cursor.expected(["the name of an event type"], usage)
         name = cursor.take_name()
         if not cursor.take("("):
-            raise cursor.expected(["'('"], cursor.since(start), usage)
+            raise cursor.expected(["'('"], usage, after=cursor.since(start))
         while True:
             attributes.append(_declared(cursor))
             if not cursor.take(","):
                 break
         last = attributes[-1].span
         if not cursor.take(")"):
-            raise cursor.expected(["')'", "','"], last, usage)
+            raise cursor.expected(["')'", "','"], usage, after=last)
         if not cursor.at(";"):
-            raise cursor.expected(["';'"], cursor.since(start), "a declaration ends with ';'")
+            raise cursor.expected(["';'"], "a declaration ends with ';'", after=cursor.since(start))
         span = cursor.since(start)
         cursor.advance()
     except UnreadableError:
@@ -147,13 +148,13 @@ def parse_declaration(cursor: Cursor) -> EventDeclaration | None:
             cursor.index += 1
         cursor.take(";")
         return None
-    return EventDeclaration(name, tuple(attributes), span=span) if len(cursor.problems) == before else None
+    return EventDeclaration(name, tuple(attributes), span=span) if len(cursor.reports.errors) == before else None
 
 
 def _declared(cursor: Cursor) -> DeclaredAttribute:
     token = cursor.peek()
     if not cursor.at_kind(Kind.WORD, Kind.NAME):
-        raise cursor.expected(["an attribute"], None, "attributes are written driver INT, district STRING")
+        raise cursor.expected(["an attribute"], "attributes are written driver INT, district STRING")
     name = cursor.take_name()
     if cursor.at(":"):
         colon = cursor.advance()
@@ -162,7 +163,7 @@ def _declared(cursor: Cursor) -> DeclaredAttribute:
     types = one_of([each.value for each in AttributeType])
     word = typed.value.upper()
     if typed.kind is not Kind.WORD:
-        raise cursor.expected([types], token.span, f"give the attribute a type, as in {name} INT")
+        raise cursor.expected([types], f"give the attribute a type, as in {name} INT", after=token.span)
     if word not in AttributeType.__members__:
         meant = _TYPE_MEANT.get(word) or cursor.near(AttributeType.__members__.keys())
         hint = f"write {name} {meant}" if meant else f"the types are {types}"

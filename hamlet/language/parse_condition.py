@@ -18,9 +18,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from hamlet.frontend.lexer import Kind, Token
+from hamlet.frontend.units import unit_of
 from hamlet.language.conditions import Part, is_condition, parts
 from hamlet.language.cursor import Cursor
-from hamlet.language.parse_duration import parse_duration, unit_of
+from hamlet.language.parse_duration import parse_duration
 from hamlet.language.query import (
     And,
     Attribute,
@@ -39,7 +41,6 @@ from hamlet.language.query import (
     Shift,
     Unary,
 )
-from hamlet.language.tokens import Kind, Token
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT = range(1, 7)  # binding, loosest first
 _SYMBOLS = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
@@ -124,7 +125,7 @@ def _comparison(cursor: Cursor, left: Expression) -> Condition:
     if token.kind is Kind.SYMBOL:
         operator = cursor.advance().value
         if operator in "=<>" and cursor.at("<", ">", "="):
-            wrong = cursor.text[token.span.start : cursor.peek().span.end]
+            wrong = cursor.reports.text[token.span.start : cursor.peek().span.end]
             span = token.span.to(cursor.peek().span)
             raise cursor.fail(f"'{wrong}' is no comparison", span, "write =, <>, <, <=, > or >=")
         right = _value(cursor, _operators(cursor, _SUM))
@@ -135,27 +136,27 @@ def _comparison(cursor: Cursor, left: Expression) -> Condition:
     if cursor.take_word("BETWEEN"):
         low = _value(cursor, _operators(cursor, _SUM))
         if not cursor.take_word("AND"):
-            raise cursor.expected(["AND"], low.span, "ranges are written x BETWEEN 1 AND 5")
+            raise cursor.expected(["AND"], "ranges are written x BETWEEN 1 AND 5", after=low.span)
         high = _value(cursor, _operators(cursor, _SUM))
         return Between(left, low, high, negated, span=left.span.to(high.span))
     cursor.advance()  # IS
     negated = cursor.take_word("NOT") is not None
     if not cursor.take_word("NULL"):
         hint = "IS is for NULL only; compare values with = and <>"
-        raise cursor.expected(["NULL"] if negated else ["NULL", "NOT NULL"], None, hint)
+        raise cursor.expected(["NULL"] if negated else ["NULL", "NOT NULL"], hint)
     return NullTest(left, negated, span=cursor.since(left.span))
 
 
 def _membership(cursor: Cursor, operand: Expression, negated: bool) -> Condition:
     if not cursor.take("("):
-        raise cursor.expected(["'('"], None, "a list of values is written IN (1, 2, 3)")
+        raise cursor.expected(["'('"], "a list of values is written IN (1, 2, 3)")
     if cursor.at(")"):
-        raise cursor.expected(["a value"], None, "IN needs at least one value, as in IN (1, 2, 3)")
+        raise cursor.expected(["a value"], "IN needs at least one value, as in IN (1, 2, 3)")
     choices = [_value(cursor, _operators(cursor, _SUM))]
     while cursor.take(","):
         choices.append(_value(cursor, _operators(cursor, _SUM)))
     if not cursor.take(")"):
-        raise cursor.expected(["')'", "','"], choices[-1].span, "a list of values is written IN (1, 2, 3)")
+        raise cursor.expected(["')'", "','"], "a list of values is written IN (1, 2, 3)", after=choices[-1].span)
     return Membership(operand, tuple(choices), negated, span=cursor.since(operand.span))
 
 
@@ -182,7 +183,7 @@ def _prefix(cursor: Cursor) -> Part:
         if not cursor.take(")"):
             clause = cursor.clause()
             hint = f"close ( before {clause[0]}" if clause else condition_hint(cursor)
-            raise cursor.expected(["')'"], part.span, hint)
+            raise cursor.expected(["')'"], hint, after=part.span)
         cursor.depth -= 1
         return replace(part, span=cursor.since(token.span))
     return _operand(cursor)
@@ -207,7 +208,7 @@ def _operand(cursor: Cursor) -> Part:
             return Literal(cursor.advance().value.upper() == "TRUE", span=token.span)
         if not (cursor.at_word(*RESERVED) or cursor.clause() or cursor.starts_statement()):
             return _bare_word(cursor)
-    raise cursor.expected(["a value or a condition"], None, _operand_hint(cursor))
+    raise cursor.expected(["a value or a condition"], _operand_hint(cursor))
 
 
 def parse_number(cursor: Cursor, minus: Token | None = None) -> Literal:
@@ -242,7 +243,7 @@ def _equivalence(cursor: Cursor) -> Equivalence:
     while True:
         token = cursor.peek()
         if not cursor.at_kind(Kind.WORD, Kind.NAME):
-            raise cursor.expected(["an attribute"], None, _SHARED)
+            raise cursor.expected(["an attribute"], _SHARED)
         if cursor.at(".", offset=1):
             span = token.span.to(cursor.peek(2).span)
             hint = f"write [{cursor.peek(2).value}]: all events of a trend agree on it, whatever their variable"
@@ -251,7 +252,7 @@ def _equivalence(cursor: Cursor) -> Equivalence:
         if cursor.take("]"):
             return Equivalence(tuple(names), span=cursor.since(start))
         if not cursor.take(","):
-            raise cursor.expected(["']'", "','"], token.span, _SHARED)
+            raise cursor.expected(["']'", "','"], _SHARED, after=token.span)
 
 
 def _reference(cursor: Cursor, shift: Shift = Shift.NONE) -> Reference:
@@ -259,7 +260,7 @@ def _reference(cursor: Cursor, shift: Shift = Shift.NONE) -> Reference:
     variable = cursor.advance().value
     cursor.advance()  # the point
     if not cursor.at_kind(Kind.WORD, Kind.NAME):
-        raise cursor.expected(["an attribute"], cursor.since(start), _digit_hint(cursor, variable))
+        raise cursor.expected(["an attribute"], _digit_hint(cursor, variable), after=cursor.since(start))
     return Reference(variable, cursor.advance().value, shift, span=cursor.since(start))
 
 
@@ -268,16 +269,16 @@ def _shifted(cursor: Cursor) -> Reference:
     cursor.advance()  # the parenthesis
     function = word.value.upper()
     if not cursor.at_kind(Kind.WORD, Kind.NAME):
-        raise cursor.expected(["a variable"], cursor.since(word.span), f"write {function}(T).speed")
+        raise cursor.expected(["a variable"], f"write {function}(T).speed", after=cursor.since(word.span))
     variable = cursor.advance().value
     if cursor.at("."):
         hint = f"write {function}({variable}).{cursor.peek(1).value}"
-        raise cursor.expected(["')'"], cursor.since(word.span), hint)
+        raise cursor.expected(["')'"], hint, after=cursor.since(word.span))
     if not cursor.take(")"):
-        raise cursor.expected(["')'"], cursor.since(word.span), f"write {function}({variable}).speed")
+        raise cursor.expected(["')'"], f"write {function}({variable}).speed", after=cursor.since(word.span))
     if not (cursor.at(".") and cursor.at_kind(Kind.WORD, Kind.NAME, offset=1)):
         hint = f"{function}({variable}) is an event; name one of its attributes, as in {function}({variable}).speed"
-        raise cursor.expected(["'.' and an attribute"], cursor.since(word.span), hint)
+        raise cursor.expected(["'.' and an attribute"], hint, after=cursor.since(word.span))
     cursor.advance()
     return Reference(variable, cursor.advance().value, Shift[function], span=cursor.since(word.span))
 
@@ -307,8 +308,8 @@ def _condition(cursor: Cursor, part: Part) -> Condition:
         return part
     follows = cursor.at_kind(Kind.WORD, Kind.NUMBER, Kind.STRING, Kind.NAME) or cursor.at("[")
     if follows and cursor.clause() is None and not cursor.ends_statement() and _binding(cursor) is None:
-        raise cursor.expected(["a comparison such as = or <"], part.span, condition_hint(cursor))
-    words = " ".join(cursor.text[part.span.start : part.span.end].split())
+        raise cursor.expected(["a comparison such as = or <"], condition_hint(cursor), after=part.span)
+    words = " ".join(cursor.reports.text[part.span.start : part.span.end].split())
     hint = "compare it with something, as in " + ("T.speed < 10" if cursor.operand is None else "COUNT(*) > 3")
     if isinstance(part, (Reference, Attribute)):
         hint = f"write {words} = TRUE"
@@ -318,7 +319,7 @@ def _condition(cursor: Cursor, part: Part) -> Condition:
 def _value(cursor: Cursor, part: Part) -> Expression:
     if not is_condition(part):
         return part  # type: ignore[return-value]  # a TypeGuard says nothing of the other case
-    words = _shorten(" ".join(cursor.text[part.span.start : part.span.end].split()))
+    words = _shorten(" ".join(cursor.reports.text[part.span.start : part.span.end].split()))
     message = f"'{words}' is a condition where a value is expected"
     raise cursor.fail(message, part.span, "join conditions with AND, OR and NOT")
 

@@ -5,22 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 
 from hamlet.errors import one_of
+from hamlet.frontend.lexer import Kind, Token
+from hamlet.frontend.units import SPELLINGS, unit_of
 from hamlet.language.cursor import Cursor
 from hamlet.language.query import Duration
-from hamlet.language.tokens import Kind, Token
 
-_UNITS = {"ms": ("ms",), "s": ("s", "sec", "second", "seconds"), "min": ("min", "minute", "minutes")}
-_UNITS |= {"h": ("h", "hour", "hours"), "d": ("d", "day", "days"), "w": ("w", "week", "weeks")}
-_UNIT_OF = {spelling: unit for unit, spellings in _UNITS.items() for spelling in spellings}
 _UNIT_MEANT = {"m": "min", "mins": "min", "secs": "s", "hr": "h", "hrs": "h", "msec": "ms", "millisecond": "ms"}
 _UNIT_MEANT |= {"milliseconds": "ms", "millis": "ms"}
 _LONGEST_NUMBER = 100  # characters of a duration's number, so that what is read can be printed without an exponent
 _LONGEST_MANTISSA, _LARGEST_EXPONENT = 40, 30  # where it has an exponent
-
-
-def unit_of(word: str) -> str | None:
-    """The unit of time that a word names: ms, s, min, h, d or w."""
-    return _UNIT_OF.get(word.lower())
 
 
 def parse_duration(cursor: Cursor, clause: str) -> Duration:
@@ -32,15 +25,15 @@ def parse_duration(cursor: Cursor, clause: str) -> Duration:
     sign = -1 if cursor.take("-") else 1
     number = cursor.peek()
     if number.kind is not Kind.NUMBER:
-        raise cursor.expected(["a duration"], None, f"a duration is a number and a unit, as in {clause} 10 min")
+        raise cursor.expected(["a duration"], f"a duration is a number and a unit, as in {clause} 10 min")
     cursor.advance()
     unit = cursor.peek()
-    known = _UNIT_OF.get(unit.value.lower())
-    lines = "\n" in cursor.text[number.span.end : unit.span.start]
+    known = unit_of(unit.value)
+    lines = "\n" in cursor.reports.text[number.span.end : unit.span.start]
     apart = lines and known is None  # an unknown word on another line was not meant to be the unit
     if unit.kind is not Kind.WORD or apart or cursor.clause() or cursor.starts_statement():
-        units = one_of(list(_UNITS))
-        raise cursor.expected([f"a unit ({units})"], number.span, f"write {clause} {number.value} min")
+        units = one_of(list(SPELLINGS))
+        raise cursor.expected([f"a unit ({units})"], f"write {clause} {number.value} min", after=number.span)
     if known is None:
         raise cursor.fail(f"'{unit.value}' is no unit of time", unit.span, _unit_hint(unit, number))
     cursor.advance()

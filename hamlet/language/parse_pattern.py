@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hamlet.frontend.lexer import Kind
 from hamlet.language.cursor import Cursor
 from hamlet.language.query import (
     Alternation,
@@ -27,7 +28,6 @@ from hamlet.language.query import (
     Span,
     children,
 )
-from hamlet.language.tokens import Kind
 
 _RESERVED = ("AND", "OR", "NOT", "SEQ")
 _POSTFIX = {"+": (1, None), "*": (0, None), "?": (0, 1)}
@@ -89,20 +89,20 @@ def _bounds(cursor: Cursor) -> tuple[int, int | None]:
     """``{n}``, ``{n,}`` or ``{n,m}``; whether they make sense is for the analysis to say."""
     start = cursor.advance().span
     if cursor.at(","):
-        raise cursor.expected(["a number"], start, "write {0,3} for at most three times")
+        raise cursor.expected(["a number"], "write {0,3} for at most three times", after=start)
     low = _whole_number(cursor)
     high: int | None = low
     if cursor.take(","):
         high = _whole_number(cursor) if cursor.at_kind(Kind.NUMBER) else None
     if not cursor.take("}"):
-        raise cursor.expected(["'}'"], cursor.since(start), _USAGE)
+        raise cursor.expected(["'}'"], _USAGE, after=cursor.since(start))
     return low, high
 
 
 def _whole_number(cursor: Cursor) -> int:
     token = cursor.peek()
     if token.kind is not Kind.NUMBER:
-        raise cursor.expected(["a number"], None, _USAGE)
+        raise cursor.expected(["a number"], _USAGE)
     if not token.value.isdigit():
         raise cursor.fail(f"'{token.value}' is no whole number", token.span, _USAGE)
     if len(token.value) > _MOST_DIGITS:
@@ -120,14 +120,14 @@ def _atom(cursor: Cursor) -> Pattern:
         pattern = _alternation(cursor)
         if not cursor.take(")"):
             hint = "a sequence is written SEQ(A, B)" if cursor.at(",") else _close_hint(cursor, "(")
-            raise cursor.expected(["')'"], pattern.span, hint or _part_hint(cursor))
+            raise cursor.expected(["')'"], hint or _part_hint(cursor), after=pattern.span)
         cursor.depth -= 1
         return replace(pattern, span=cursor.since(token.span))
     if cursor.clause() and cursor.at(",", ")", "+", "*", "?", "{", offset=1):
         hint = f'a type that is called like a keyword is written in double quotes: "{token.value}"'
         cursor.report(f"'{token.value}' is a keyword", token.span, hint)
     elif not _at_name(cursor):
-        raise cursor.expected(["an event type, SEQ( or '('"], None, _type_hint(cursor))
+        raise cursor.expected(["an event type, SEQ( or '('"], _type_hint(cursor))
     event_type = cursor.take_name()
     variable = cursor.take_name() if _at_name(cursor) else event_type
     if cursor.at("("):
@@ -140,18 +140,20 @@ def _sequence(cursor: Cursor) -> Pattern:
     start = cursor.advance().span
     opening = cursor.take("(")
     if opening is None:
-        raise cursor.expected(["'('"], start, 'write SEQ(A, B); a type called SEQ is written "SEQ"')
+        raise cursor.expected(["'('"], 'write SEQ(A, B); a type called SEQ is written "SEQ"', after=start)
     cursor.deeper(start, "pattern")
     if cursor.at(")"):
-        raise cursor.expected(["an event type"], cursor.since(start), "SEQ needs at least one part, as in SEQ(A, B+)")
+        raise cursor.expected(
+            ["an event type"], "SEQ needs at least one part, as in SEQ(A, B+)", after=cursor.since(start)
+        )
     parts = [_alternation(cursor)]
     while cursor.take(","):
         if cursor.at(")"):
-            raise cursor.expected(["an event type"], None, "remove the comma before ')'")
+            raise cursor.expected(["an event type"], "remove the comma before ')'")
         parts.append(_alternation(cursor))
     if not cursor.take(")"):
         hint = _close_hint(cursor, "SEQ(") or _part_hint(cursor)
-        raise cursor.expected(["')'", "','"], parts[-1].span, hint)
+        raise cursor.expected(["')'", "','"], hint, after=parts[-1].span)
     cursor.depth -= 1
     return Sequence(tuple(parts), span=cursor.since(start))
 
@@ -197,7 +199,7 @@ def part_hint(cursor: Cursor, last: Span) -> str | None:
     last : Span
         The pattern before it.
     """
-    before = cursor.text[last.start : last.end]
+    before = cursor.reports.text[last.start : last.end]
     if cursor.at("["):
         return "a repeated event is written T+, without brackets"
     if cursor.at("-") and cursor.at(">", offset=1):

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from hamlet.frontend.lexer import Kind
 from hamlet.language.cursor import Cursor
 from hamlet.language.parse_condition import parse_condition, parse_number, parse_value
 from hamlet.language.query import Aggregate, Attribute, Condition, Expression, Group, Literal, Log2, Taken, Top
-from hamlet.language.tokens import Kind
 
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT_DISTINCT")
 _COLUMNS = "COUNT(*), SUM(T.duration) and T.district are result columns"
@@ -50,7 +50,7 @@ def parse_top(cursor: Cursor) -> Top:
         hint = "leave TOP out to keep all rows"
         raise cursor.fail(f"the number of TOP has at most {_MOST_DIGITS} digits", token.span, hint)
     if not cursor.take_word("BY"):
-        raise cursor.expected(["BY"], cursor.since(start), _TOP_USAGE)
+        raise cursor.expected(["BY"], _TOP_USAGE, after=cursor.since(start))
     with _operands(cursor, _value):
         by = parse_value(cursor)
     ascending = cursor.take_word("ASC", "DESC")
@@ -110,7 +110,7 @@ def _operand(cursor: Cursor, what: str, hint: str) -> Expression:
     if cursor.at_kind(Kind.WORD) and cursor.at("(", offset=1):
         return _aggregate(cursor)
     if cursor.at_word("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL") and not cursor.at(".", offset=1):
-        raise cursor.expected([what], None, hint)
+        raise cursor.expected([what], hint)
     return parse_attribute(cursor, what, hint)
 
 
@@ -121,7 +121,7 @@ def _logarithm(cursor: Cursor) -> Log2:
     operand = parse_value(cursor)
     cursor.depth -= 1
     if not cursor.take(")"):
-        raise cursor.expected(["')'"], cursor.since(start), "close LOG2(")
+        raise cursor.expected(["')'"], "close LOG2(", after=cursor.since(start))
     return Log2(operand, span=cursor.since(start))
 
 
@@ -148,13 +148,13 @@ def _aggregate(cursor: Cursor) -> Aggregate:
             function, usage = "COUNT_DISTINCT", "write COUNT(DISTINCT T.driver)"
         if not cursor.at_kind(Kind.WORD, Kind.NAME):
             what = "'*' or a variable" if function == "COUNT" else "a variable and its attribute"
-            raise cursor.expected([what], cursor.since(token.span), usage)
+            raise cursor.expected([what], usage, after=cursor.since(token.span))
         variable = cursor.take_name()
         if function != "COUNT":
             if not cursor.at("."):
                 shown = "COUNT(DISTINCT " if function == "COUNT_DISTINCT" else f"{function}({'EVENTS ' * events}"
                 hint = f"name the variable too: {shown}T.{variable})"
-                raise cursor.expected(["'.' and an attribute"], cursor.since(token.span), hint)
+                raise cursor.expected(["'.' and an attribute"], hint, after=cursor.since(token.span))
             attribute = _attribute_name(cursor)
         elif cursor.at("."):
             name = cursor.peek(1).value
@@ -164,7 +164,9 @@ def _aggregate(cursor: Cursor) -> Aggregate:
             span = cursor.peek().span.to(cursor.peek(1).span)
             raise cursor.fail("COUNT takes a variable, not an attribute", span, hint)
     if not cursor.take(")"):
-        raise cursor.expected(["')'"], cursor.since(token.span), f"{usage}; arithmetic on attributes is for WHERE")
+        raise cursor.expected(
+            ["')'"], f"{usage}; arithmetic on attributes is for WHERE", after=cursor.since(token.span)
+        )
     return Aggregate(function, variable, attribute, events, span=cursor.since(token.span))
 
 
@@ -203,17 +205,19 @@ def parse_taken(cursor: Cursor) -> Taken:
     usage = "write COUNT(T) for how many events of T a trend has" if counts else f"write {function}(T.district)"
     words = cursor.at_word("EVENTS", "DISTINCT") and cursor.at_kind(Kind.WORD, Kind.NAME, offset=1)
     if not cursor.at_kind(Kind.WORD, Kind.NAME) or (counts and words):
-        raise cursor.expected(["a variable" if counts else "a variable and its attribute"], cursor.since(start), usage)
+        raise cursor.expected(
+            ["a variable" if counts else "a variable and its attribute"], usage, after=cursor.since(start)
+        )
     variable, attribute = cursor.take_name(), None
     if counts and cursor.at("."):
         span = cursor.peek().span.to(cursor.peek(1).span)
         raise cursor.fail("COUNT takes a variable, not an attribute", span, f"write COUNT({variable})")
     if not counts:
         if not cursor.at("."):
-            raise cursor.expected(["'.' and an attribute"], cursor.since(start), usage)
+            raise cursor.expected(["'.' and an attribute"], usage, after=cursor.since(start))
         attribute = _attribute_name(cursor)
     if not cursor.take(")"):
-        raise cursor.expected(["')'"], cursor.since(start), usage)
+        raise cursor.expected(["')'"], usage, after=cursor.since(start))
     return Taken(function, variable, attribute, span=cursor.since(start))
 
 
@@ -234,7 +238,7 @@ def parse_attribute(cursor: Cursor, what: str, hint: str) -> Attribute:
     token = cursor.peek()
     keyword = (cursor.clause() or cursor.starts_statement()) and not cursor.at(".", offset=1)
     if keyword or not cursor.at_kind(Kind.WORD, Kind.NAME):
-        raise cursor.expected([what], None, hint)
+        raise cursor.expected([what], hint)
     name, variable = cursor.take_name(), None
     if cursor.at("."):
         name, variable = _attribute_name(cursor), name
@@ -246,5 +250,5 @@ def _attribute_name(cursor: Cursor) -> str:
     start = cursor.peek(-1).span
     cursor.advance()
     if not cursor.at_kind(Kind.WORD, Kind.NAME):
-        raise cursor.expected(["an attribute"], cursor.since(start))
+        raise cursor.expected(["an attribute"], after=cursor.since(start))
     return cursor.take_name()

@@ -27,11 +27,15 @@ mistake reading goes on at the next clause of the query, or at the next statemen
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from hamlet.errors import Diagnostic, WorkloadError, one_of
-from hamlet.language.cursor import CLAUSES, MAX_PROBLEMS, Cursor, TooManyProblemsError, UnreadableError
+from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
+from hamlet.frontend.lexer import Kind, tokenize
+from hamlet.frontend.reports import Reports
+from hamlet.language.cursor import CLAUSES, Cursor
 from hamlet.language.parse_clause import (
     parse_declaration,
     parse_groups,
@@ -55,7 +59,7 @@ from hamlet.language.query import (
     Top,
     WorkloadText,
 )
-from hamlet.language.tokens import Kind, tokenize
+from hamlet.language.tokens import NOTATION
 from hamlet.language.trend_groups import with_groups
 
 _SQL = {
@@ -122,14 +126,12 @@ def read(text: str, source: str = "<workload>") -> tuple[WorkloadText, list[Diag
         The statements that are whole, and every syntax error. A query without a name is called by its place among
         all queries, broken ones too.
     """
-    tokens, problems = tokenize(text, source)
-    if len(problems) >= MAX_PROBLEMS:
-        return WorkloadText(text, source, (), ()), problems[:MAX_PROBLEMS]
-    cursor = Cursor(text, source, tokens, problems)
+    reports = Reports(text, source)
     declarations: list[EventDeclaration] = []
     queries: list[Query] = []
     place = 0
-    try:
+    with contextlib.suppress(TooManyProblemsError):
+        cursor = Cursor(tokenize(NOTATION, reports), reports)
         while not cursor.at_kind(Kind.END):
             if cursor.take(";"):
                 continue
@@ -142,9 +144,7 @@ def read(text: str, source: str = "<workload>") -> tuple[WorkloadText, list[Diag
                 query = _query(cursor, place)
                 queries += [query] if query is not None else []
             cursor.index = max(cursor.index, begin + 1)  # whatever the text, reading ends
-    except TooManyProblemsError:
-        del problems[MAX_PROBLEMS:]
-    return WorkloadText(text, source, tuple(declarations), tuple(queries)), problems
+    return WorkloadText(text, source, tuple(declarations), tuple(queries)), reports.errors
 
 
 @dataclass
@@ -170,7 +170,7 @@ class _Draft:
 
 def _query(cursor: Cursor, place: int) -> Query | None:
     """Read one query; None where it has an error, which is recorded."""
-    before = len(cursor.problems)
+    before = len(cursor.reports.errors)
     start, begin = cursor.peek().span, cursor.index
     draft = _Draft()
     name, name_span, returns = _heading(cursor, place)
@@ -187,9 +187,9 @@ def _query(cursor: Cursor, place: int) -> Query | None:
             _recover(cursor)
     span = cursor.since(start)
     cursor.take(";")
-    if len(cursor.problems) == before and not cursor.has_bad(begin):
+    if len(cursor.reports.errors) == before and not cursor.has_bad(begin):
         _require(cursor, draft, span)
-    bad = len(cursor.problems) > before or cursor.has_bad(begin)
+    bad = len(cursor.reports.errors) > before or cursor.has_bad(begin)
     if bad or draft.pattern is None or (draft.within is None and not draft.everything):
         return None
     query = Query(
@@ -339,7 +339,7 @@ def _stray(cursor: Cursor, draft: _Draft) -> None:
         hint = condition_hint(cursor)
     if hint is None and last in ("WITHIN", "SLIDE", "OFFSET"):
         hint = _window_hint(cursor)
-    raise cursor.expected(expected, draft.last, hint)
+    raise cursor.expected(expected, hint, after=draft.last)
 
 
 def _expected_after(last: str, following: list[str]) -> list[str]:

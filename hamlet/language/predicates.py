@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from hamlet.errors import Reports, near_miss
+from hamlet.errors import near_miss
+from hamlet.frontend.reports import Reports
 from hamlet.language.conditions import conjuncts, depth, is_condition, parts, references, rewritten, walk
 from hamlet.language.meaning import Pair
 from hamlet.language.pattern_checks import Variables

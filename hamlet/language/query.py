@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Union
 
 from hamlet.errors import Span as Span  # of all nodes; who reads a tree finds it here
+from hamlet.frontend.units import SECONDS
 
 NOWHERE = Span(0, 0)
 
@@ -362,16 +363,6 @@ class Semantics(enum.Enum):
     ANY = "skip-till-any-match"
     NEXT = "skip-till-next-match"
     CONTIGUOUS = "contiguous"
-
-
-SECONDS = {
-    "ms": Fraction(1, 1000),
-    "s": Fraction(1),
-    "min": Fraction(60),
-    "h": Fraction(3600),
-    "d": Fraction(86400),
-    "w": Fraction(604800),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from hamlet.errors import Reports, near_miss
+from hamlet.errors import near_miss
+from hamlet.frontend.reports import Reports
 from hamlet.language.conditions import Part, walk
 from hamlet.language.pattern_checks import Variables
 from hamlet.language.predicates import Predicates, report_unknown

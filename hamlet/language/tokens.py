@@ -1,49 +1,10 @@
-"""Text to tokens: the words, numbers, strings and symbols of a workload file, each with its place.
-
-What cannot be a token (``@``, a quote that is never closed) becomes one `Kind.BAD` token and one message, so that
-the parser can go on behind it without complaining twice. Source: docs/language.md ("A query").
-"""
+"""The words, numbers, strings and symbols of a workload. Source: docs/language.md ("A query")."""
 
 from __future__ import annotations
 
-import enum
 import re
-from dataclasses import dataclass
 
-from hamlet.errors import Diagnostic
-from hamlet.language.query import Span
-
-
-class Kind(enum.Enum):
-    """What a token is."""
-
-    WORD = "word"  # Travel, within: a name or a keyword, the parser decides
-    NAME = "name"  # "any text": never a keyword
-    NUMBER = "number"
-    STRING = "string"
-    SYMBOL = "symbol"
-    BAD = "bad"  # has its message already
-    END = "end"
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token.
-
-    Attributes
-    ----------
-    kind : Kind
-        What it is.
-    value : str
-        A name or string without its quotes, a symbol in its one spelling (``<>`` for ``!=``), else the text.
-    span : Span
-        Where it stands; for the end of the text, just behind the last token.
-    """
-
-    kind: Kind
-    value: str
-    span: Span
-
+from hamlet.frontend.lexer import Kind, Notation, character
 
 # One spelling for each symbol: what is typed, and what comes with copying from a paper.
 SPELLINGS = {
@@ -85,53 +46,14 @@ _CLAUSE_LINE = re.compile(
 )
 
 
-def tokenize(text: str, source: str) -> tuple[list[Token], list[Diagnostic]]:
-    """Split a workload's text into tokens.
-
-    Parameters
-    ----------
-    text : str
-        The whole file.
-    source : str
-        The file's name for messages.
-
-    Returns
-    -------
-    (list of Token, list of Diagnostic)
-        The tokens, the last one `Kind.END`, and one message for each BAD token.
-    """
-    tokens: list[Token] = []
-    problems: list[Diagnostic] = []
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        assert match is not None  # the last alternative takes any character
-        kind, raw = str(match.lastgroup), match.group()
-        position = match.end()
-        if kind == "space":
-            continue
-        if kind in ("string", "name") and "\n" in raw and _CLAUSE_LINE.search(raw):
-            kind, raw = "bad", raw[: raw.index("\n")].rstrip("\r")
-            position = match.start() + len(raw)
-        span = Span(match.start(), position)
-        if kind == "bad":
-            raw = raw.rstrip()
-            span = Span(span.start, span.start + max(1, len(raw)))
-            message, hint = _complaint(raw)
-            problems.append(Diagnostic(message, span, hint, text=text, source=source))
-        tokens.append(Token(Kind(kind), _value(kind, raw), span))
-    last = tokens[-1].span.end if tokens else 0
-    tokens.append(Token(Kind.END, "", Span(last, last)))
-    return tokens, problems
-
-
-def _value(kind: str, raw: str) -> str:
-    """What a token says, without the way it is spelled."""
+def _read(kind: str, match: re.Match[str]) -> tuple[Kind, str]:
+    """What a token is and says, without the way it is spelled."""
+    raw = match.group()
     if kind == "string":
-        return raw[1:-1].replace("''", "'")
+        return Kind.STRING, raw[1:-1].replace("''", "'")
     if kind == "name":
-        return raw[1:-1].replace('""', '"')
-    return SPELLINGS.get(raw, raw) if kind == "symbol" else raw
+        return Kind.NAME, raw[1:-1].replace('""', '"')
+    return Kind(kind), SPELLINGS.get(raw, raw) if kind == "symbol" else raw
 
 
 _QUOTED_NAME = 'a name with special characters is written "in double quotes"'
@@ -159,8 +81,7 @@ def _complaint(raw: str) -> tuple[str, str | None]:
         "^": "powers are not part of the language; write T.speed * T.speed",
         "\\": "a quote inside a string is written twice: 'it''s'",
     }
-    shown = raw if raw.isprintable() else " ".join(f"U+{ord(letter):04X}" for letter in raw)
-    if len(shown) > 20:
-        shown = shown[:20] + "..."
-    hint = hints.get(first, _QUOTED_NAME)
-    return f"unexpected {shown!r}" if raw.isprintable() else f"unexpected character {shown}", hint
+    return f"unexpected {character(raw)}", hints.get(first, _QUOTED_NAME)
+
+
+NOTATION = Notation(_TOKEN, _complaint, _read, quotes=("string", "name"), begins=_CLAUSE_LINE)

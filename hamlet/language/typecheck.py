@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hamlet.errors import Diagnostic, Reports, in_order
+from hamlet.errors import Diagnostic, in_order
+from hamlet.frontend.reports import Reports
 from hamlet.language.conditions import Part, is_condition, walk
 from hamlet.language.expression_types import DOUBLE, NUMBERS, kind_of, times_of, type_of, type_of_attribute
 from hamlet.language.meaning import AnalysedQuery, Analysis

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from hamlet.errors import Diagnostic, Reports, in_order
+from hamlet.errors import Diagnostic, in_order
+from hamlet.frontend.reports import Reports
 from hamlet.language.conditions import references, walk
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.printing import name_text

@@ -23,7 +23,8 @@ from pyspark.sql.functions import count, lit, monotonically_increasing_id
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import LongType, StructType
 
-from hamlet.errors import DataError, OptionError, Reports, Span, UnsupportedError, WorkloadError
+from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
+from hamlet.frontend.reports import Reports
 from hamlet.input.files import format_of
 from hamlet.output.files import check_destination, folder_name, staged
 from hamlet.patterns.clause.scan import dialect_of

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hamlet.frontend.units import duration_text
 from hamlet.streams.memory import Kept, Memory, StreamMemory, memory, pacing_text
 from hamlet.streams.program.ir import Access, Expression, Program, Read, ReadInstances, ReadWindow, Stream, Window, walk
 from hamlet.streams.specification import Specification
-from hamlet.streams.syntax.units import duration_text
 
 FORMATS = ("text", "json", "dot")
 

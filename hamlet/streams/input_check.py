@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from hamlet.errors import Diagnostic, near_miss
+from hamlet.frontend.reports import Reports
 from hamlet.streams.program.ir import Program, Scalar, Stream
-from hamlet.streams.syntax.reports import Reports
 
 
 def column_errors(

@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from hamlet.frontend.units import duration_text, frequency_text
 from hamlet.language.query import Span
 from hamlet.streams.evaluate._store import Store
 from hamlet.streams.program.ir import (
@@ -33,7 +34,6 @@ from hamlet.streams.program.ir import (
     Window,
     walk,
 )
-from hamlet.streams.syntax.units import duration_text, frequency_text
 
 # Bytes of a pane's summary, by aggregate: counts, sums and times of eight bytes each.
 SUMMARIES = {

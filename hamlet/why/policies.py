@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet.errors import OptionError, Reports, UnsupportedError
+from hamlet.errors import OptionError, UnsupportedError
+from hamlet.frontend.reports import Reports
 from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits
 from hamlet.policies.analysis.policy import Policy

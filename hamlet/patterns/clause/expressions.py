@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from hamlet.errors import Reports, Span
+from hamlet.errors import Span
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.parser import closing
 from hamlet.patterns.clause.scan import Token
 from hamlet.patterns.clause.tree import Clause, Expression

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hamlet.errors import Reports, Span, near_miss
+from hamlet.errors import Span, near_miss
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.pattern import PatternParser
 from hamlet.patterns.clause.scan import Token
 from hamlet.patterns.clause.tree import (

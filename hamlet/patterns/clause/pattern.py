@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import re
 
-from hamlet.errors import Reports, Span
+from hamlet.errors import Span
+from hamlet.frontend.cursor import Cursor
+from hamlet.frontend.lexer import Kind, Notation, Token, tokenize
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.tree import (
     Alternation,
     Anchor,
@@ -25,17 +28,28 @@ from hamlet.patterns.clause.tree import (
 )
 
 _TOKEN = re.compile(
-    r"""(?P<blank>\s+|--[^\n]*|/\*.*?\*/)|(?P<name>"(?:[^"]|"")+"|`[^`]+`)|(?P<word>[^\W\d]\w*)|(?P<number>\d+)"""
-    r"""|(?P<mark>\{-|-\}|[()|,*+?{}^$])|(?P<bad>.)""",
+    r"""(?P<space>\s+|--[^\n]*|/\*.*?\*/)|(?P<name>"(?:[^"]|"")+"|`[^`]+`)|(?P<word>[^\W\d]\w*)|(?P<number>\d+)"""
+    r"""|(?P<symbol>\{-|-\}|.)""",
     re.DOTALL,
 )
 _DEEPEST = 200  # parentheses in parentheses
 MOST_ROUNDS = 1_000_000
+_MARKS = ("{-", "-}", *"()|,*+?{}^$")
 
-_Token = tuple[str, str, Span]  # kind, text, place
+
+def _read(kind: str, match: re.Match[str]) -> tuple[Kind, str]:
+    quoted = kind == "name"
+    return Kind(kind), match[0][1:-1].replace('""', '"') if quoted else match[0]
 
 
-class PatternParser:
+def _complain(raw: str) -> tuple[str, str | None]:
+    return f"unexpected {raw!r}", None  # every character is a symbol, and the grammar says what it expects instead
+
+
+NOTATION = Notation(_TOKEN, _complain, _read)
+
+
+class PatternParser(Cursor):
     """Reads one row pattern.
 
     Parameters
@@ -52,90 +66,68 @@ class PatternParser:
     """
 
     def __init__(self, reports: Reports, body: Span) -> None:
+        text = reports.text[body.start : body.end]
+        super().__init__([*tokenize(NOTATION, reports, text, shift=body.start)[:-1], _end(body)], reports)
         self.variables: dict[str, str] = {}
-        self._reports, self._body = reports, body
-        self._tokens: list[_Token] = []
-        self._place = 0
-        self._depth = 0
-        for match in _TOKEN.finditer(reports.text, body.start, body.end):
-            kind = match.lastgroup or ""
-            if kind != "blank":
-                self._tokens.append((kind, match[0], Span(match.start(), match.end())))
-        self._tokens.append(("end", "", Span(body.end, body.end + 1)))
+        self._body = body
 
     def parse(self) -> RowPattern:
         """The pattern; the empty one where it is wrong, which is reported."""
-        known = len(self._reports.errors)
+        known = len(self.reports.errors)
         found = self._alternation()
-        if self._text != "" or self._kind != "end":
+        if not self.at_kind(Kind.END):
             self._wrong("expected a variable, a quantifier or '|'")
-        elif not self._tokens[:-1] and len(self._reports.errors) == known:
-            self._reports.error(
-                "the row pattern is empty", self._tokens[0][2], "write () for the pattern that takes no row"
+        elif self._empty and len(self.reports.errors) == known:
+            self.reports.error(
+                "the row pattern is empty", self.peek().span, "write () for the pattern that takes no row"
             )
         return found
 
     @property
-    def _kind(self) -> str:
-        return self._tokens[self._place][0]
-
-    @property
-    def _text(self) -> str:
-        return self._tokens[self._place][1]
+    def _empty(self) -> bool:
+        return len(self._tokens) == 1
 
     def _wrong(self, message: str, hint: str | None = None) -> None:
-        kind, text, span = self._tokens[self._place]
-        if kind == "end":
-            message += ", and the pattern ends here"
-        else:
-            message += f", not {text!r}"
-        self._reports.error(message, span, hint)
-        self._place = len(self._tokens) - 1  # one error of syntax is said; what follows it would be guessed
-
-    def _take(self, text: str) -> bool:
-        if self._text == text and self._kind == "mark":
-            self._place += 1
-            return True
-        return False
+        token = self.peek()
+        said = ", and the pattern ends here" if token.kind is Kind.END else f", not {token.raw!r}"
+        self.reports.error(message + said, token.span, hint)
+        self.index = len(self._tokens) - 1  # one error of syntax is said; what follows it would be guessed
 
     def _expect(self, text: str, hint: str | None = None) -> None:
-        if not self._take(text):
+        if not self.take(text):
             self._wrong(f"expected {text!r}", hint)
 
     def _alternation(self) -> RowPattern:
         choices = [self._concatenation()]
-        while self._take("|"):
+        while self.take("|"):
             choices.append(self._concatenation())
         return choices[0] if len(choices) == 1 else Alternation(tuple(choices))
 
     def _concatenation(self) -> RowPattern:
         parts: list[RowPattern] = []
-        first = self._place
-        while self._kind in ("word", "name") or (self._kind == "mark" and self._text in ("(", "{-", "^", "$")):
+        while self.at_kind(Kind.WORD, Kind.NAME) or self.at("(", "{-", "^", "$"):
             parts.append(self._quantified())
-        if self._place == first and self._kind != "bad" and self._body.end > self._body.start and len(self._tokens) > 1:
+        if not parts and not self._empty and (self.at_kind(Kind.END, Kind.NUMBER) or self.at(*_MARKS)):
             self._wrong("expected a variable", "write () for a choice that takes no row")
         return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
     def _quantified(self) -> RowPattern:
         body = self._primary()
-        kind, text, span = self._tokens[self._place]
-        if kind != "mark" or text not in ("*", "+", "?", "{"):
+        token = self.take("*", "+", "?", "{")
+        if token is None:
             return body
-        self._place += 1
-        low, high = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(text, (0, None))
-        if text == "{":
-            low, high = self._bounds(span)
-        greedy = not self._take("?")
-        kind, text, _ = self._tokens[self._place]
-        if kind == "mark" and text in ("*", "+", "?", "{"):
+        low, high = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(token.value, (0, None))
+        if token.value == "{":
+            low, high = self._bounds(token.span)
+        greedy = not self.take("?")
+        if self.at("*", "+", "?", "{"):
             self._wrong("expected the next part of the pattern", "put the quantified part into parentheses")
         return Quantified(body, low, high, greedy)
 
     def _bounds(self, start: Span) -> tuple[int, int | None]:
         low = self._number()
         high = low
-        if self._take(","):
+        if self.take(","):
             high = self._number()
             if low is None and high is None:
                 self._wrong("expected a number of rounds", "write {n}, {n,}, {,m} or {n,m}")
@@ -144,58 +136,59 @@ class PatternParser:
             self._wrong("expected a number of rounds", "write {n}, {n,}, {,m} or {n,m}")
             return 0, None
         self._expect("}")
-        span = start.to(self._tokens[self._place - 1][2])
+        span = self.since(start)
         if high is not None and high < 1:
-            self._reports.error("a quantifier must allow at least one round", span, "leave the part out, or write ()")
+            self.reports.error("a quantifier must allow at least one round", span, "leave the part out, or write ()")
             return 0, 1
         if high is not None and low is not None and low > high:
-            self._reports.error(
+            self.reports.error(
                 f"the lower bound {low} is above the upper bound {high}", span, f"write {{{high},{low}}}"
             )
             return high, low
         if max(low or 0, high or 0) > MOST_ROUNDS:
-            self._reports.error(f"a quantifier counts to {MOST_ROUNDS:,} at most", span)
+            self.reports.error(f"a quantifier counts to {MOST_ROUNDS:,} at most", span)
             return 0, 1
         return low or 0, high
 
     def _number(self) -> int | None:
-        if self._kind != "number":
+        if not self.at_kind(Kind.NUMBER):
             return None
-        text = self._text
-        self._place += 1
+        text = self.advance().value
         return int(text) if len(text) < 19 else 10**18
 
     def _primary(self) -> RowPattern:
-        kind, text, span = self._tokens[self._place]
-        self._place += 1
-        if kind == "word" and text.upper() == "PERMUTE" and self._text == "(":
+        token = self.advance()
+        if token.kind is Kind.WORD and token.value.upper() == "PERMUTE" and self.at("("):
             return self._permutation()
-        if kind in ("word", "name"):
-            name = text if kind == "word" else text[1:-1].replace('""', '"')
-            self.variables.setdefault(name.lower(), name)
-            return Variable(name.lower())
-        if text in ("^", "$"):
-            return Anchor(text == "^")
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            self._reports.error(f"parentheses lie in one another more than {_DEEPEST} deep", span)
-            self._place = len(self._tokens) - 1
-            self._depth -= 1
+        if token.kind in (Kind.WORD, Kind.NAME):
+            self.variables.setdefault(token.value.lower(), token.value)
+            return Variable(token.value.lower())
+        if token.value in ("^", "$"):
+            return Anchor(token.value == "^")
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.reports.error(f"parentheses lie in one another more than {_DEEPEST} deep", token.span)
+            self.index = len(self._tokens) - 1
+            self.depth -= 1
             return Concatenation(())
         found: RowPattern = Concatenation(())
-        if text == "{-":
+        if token.value == "{-":
             found = Exclusion(self._alternation())
             self._expect("-}", "an exclusion is written {- a b -}")
-        elif not self._take(")"):
+        elif not self.take(")"):
             found = self._alternation()
             self._expect(")")
-        self._depth -= 1
+        self.depth -= 1
         return found
 
     def _permutation(self) -> RowPattern:
         self._expect("(")
         parts = [self._alternation()]
-        while self._take(","):
+        while self.take(","):
             parts.append(self._alternation())
         self._expect(")", "PERMUTE(a, b, c)")
         return Permutation(tuple(parts))
+
+
+def _end(body: Span) -> Token:
+    return Token(Kind.END, "", Span(body.end, body.end + 1), "")

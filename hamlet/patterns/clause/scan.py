@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hamlet.errors import Reports, Span, UnsupportedError
+from hamlet.errors import Span, UnsupportedError
+from hamlet.frontend.reports import Reports
 
 if TYPE_CHECKING:
     from sqlglot.dialects.dialect import Dialect

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hamlet.errors import Reports, Span
+from hamlet.errors import Span
+from hamlet.frontend.cursor import TooManyProblemsError
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.parser import ClauseParser, closing
 from hamlet.patterns.clause.scan import Token, pattern_bodies, tokens_of
 from hamlet.patterns.clause.tree import Clause
@@ -72,7 +75,9 @@ def parse(reports: Reports, dialect: str = "duckdb") -> Script:
                     )
                 span = Span(part[first].span.start, part[place].span.start)
                 parser = ClauseParser(reports, part, place, span, by_place)
-                clause = parser.parse()
+                clause = None
+                with contextlib.suppress(TooManyProblemsError):
+                    clause = parser.parse()
                 if clause is not None:
                     statement.clauses.append(clause)
                 place = parser.end

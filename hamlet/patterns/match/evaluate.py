@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.errors import DataError, Reports, Span
+from hamlet.errors import DataError, Span
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._walk import Matches, Table, walk
 from hamlet.patterns.automaton.compile import Program, compile_pattern
 from hamlet.patterns.clause.expressions import ExpressionReader, Read

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hamlet.errors import Reports, WorkloadError
+from hamlet.errors import WorkloadError
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT, TAKE, Program
 from hamlet.patterns.clause.tree import (
     Alternation,

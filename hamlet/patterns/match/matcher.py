@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from hamlet.checkpoint.columns import BlobWriter
 from hamlet.checkpoint.frame import Work, read, write
-from hamlet.errors import DataError, OptionError, Reports, RestoreError, Span, WorkloadError
+from hamlet.errors import DataError, OptionError, RestoreError, Span, WorkloadError
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._walk import Matches, Table, walk_on
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.statement import Rewriting, Script

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.errors import OptionError, Reports, Span, WorkloadError
+from hamlet.errors import OptionError, Span, WorkloadError
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hamlet.errors import DataError, Reports
+from hamlet.errors import DataError
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._search import Search, TooLarge, TooManySteps
 from hamlet.patterns.automaton._walk import Matches, Table
 from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation

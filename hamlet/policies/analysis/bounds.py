@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hamlet.errors import Reports
+from hamlet.frontend.reports import Reports
 from hamlet.policies.syntax.formula import Formula, Release, Temporal, TemporalMatch, Until, children
 
 

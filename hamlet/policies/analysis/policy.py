@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from hamlet.errors import Diagnostic, OptionError, Reports
+from hamlet.errors import Diagnostic, OptionError
+from hamlet.frontend.reports import Reports
 from hamlet.policies.analysis.typecheck import check_types
 from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hamlet.errors import Reports
+from hamlet.frontend.reports import Reports
 from hamlet.policies.syntax.formula import (
     Formula,
     Interval,

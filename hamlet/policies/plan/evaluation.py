@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import Reports
+from hamlet.frontend.reports import Reports
 from hamlet.policies.analysis.bounds import check_bounds
 from hamlet.policies.analysis.comparisons import sort_key
 from hamlet.policies.analysis.policy import Policy

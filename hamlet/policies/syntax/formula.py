@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Union
 
+from hamlet.frontend.units import SECONDS
 from hamlet.language.query import NOWHERE, Span
 from hamlet.policies.syntax.regex import Regex, formulas
 
@@ -21,7 +22,7 @@ Type = Literal["int", "float", "string", "bool"]
 Value = Union[int, float, str, bool]
 Unit = Literal["s", "m", "h", "d"]
 
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+UNITS: dict[str, str] = {"s": "s", "m": "min", "h": "h", "d": "d"}
 COMPARISONS = ("=", "<", ">", "<=", ">=")
 FUNCTIONS = ("f2i", "i2f", "i2s", "s2i", "f2s", "s2f", "DAY_OF_MONTH", "MONTH", "YEAR", "FORMAT_DATE")
 UNARY = ("PREV", "NEXT", "ONCE", "EVENTUALLY", "HISTORICALLY", "ALWAYS")
@@ -102,7 +103,7 @@ class Bound:
 
     def ticks(self, per_second: int) -> int:
         """The bound in ticks of a stream that has so many per second."""
-        return self.value if self.unit is None else self.value * SECONDS[self.unit] * per_second
+        return self.value if self.unit is None else self.value * int(SECONDS[UNITS[self.unit]]) * per_second
 
 
 @dataclass(frozen=True, slots=True)

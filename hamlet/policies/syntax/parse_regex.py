@@ -5,10 +5,10 @@ The grammar stands in `hamlet.policies.syntax.parser`.
 
 from __future__ import annotations
 
+from hamlet.frontend.lexer import Kind
 from hamlet.policies.syntax.formula import AGGREGATIONS, UNARY, Formula, TemporalMatch
 from hamlet.policies.syntax.parse_terms import ReadingError, TermParser
 from hamlet.policies.syntax.regex import Alternation, Concatenation, Regex, Star, Step, Test, Wildcard
-from hamlet.policies.syntax.tokens import Kind
 
 _ADVICE = (
     "concatenation and + bind alike and group to the right",
@@ -27,81 +27,75 @@ class RegexParser(TermParser):
 
     def _match(self) -> Formula:
         """``MATCHP[0,5] r``."""
-        token = self._next()
+        token = self.advance()
         interval = self._interval()
         regex = self._regex()
         operator = "MATCHP" if token.value == "MATCHP" else "MATCHF"
-        return TemporalMatch(operator, interval, regex, span=token.span.to(self._last()))  # type: ignore[arg-type]
+        return TemporalMatch(operator, interval, regex, span=token.span.to(self.last()))  # type: ignore[arg-type]
 
     def _regex(self) -> Regex:
         """Items one behind the other, or with + between; both group to the right."""
-        start = self._peek().span
+        start = self.peek().span
         items, joins = [self._item()], []
-        while self._at("+") or self._at_item():
-            joins.append(self._at("+"))
+        while self.at("+") or self._at_item():
+            joins.append(self.at("+"))
             if joins[-1]:
-                self._next()
+                self.advance()
             items.append(self._item())
         if len(set(joins)) > 1:
-            self.warnings.append((start.to(self._last()), _ADVICE))
+            self.warnings.append((start.to(self.last()), _ADVICE))
         made = items.pop()
         for item, alternative in zip(reversed(items), reversed(joins), strict=True):
             made = Alternation(item, made) if alternative else Concatenation(item, made)
         return made
 
     def _at_item(self) -> bool:
-        token = self._peek()
+        token = self.peek()
         if token.kind is Kind.NAME and token.value in "SU":  # SINCE and UNTIL
             return False
-        return token.kind in _STARTS or self._at("(", ".", "-") or self._at_keyword(*_WORDS)
+        return token.kind in _STARTS or self.at("(", ".", "-") or self.at_word(*_WORDS)
 
     def _item(self) -> Regex:
         """A letter, or an expression in parentheses, and the stars behind it."""
         if not self._at_item():
             raise self._unexpected("a formula or '.' in the expression", "write for instance MATCHP a() (. b()?)*")
-        if self._at("."):
-            self._next()
+        if self.at("."):
+            self.advance()
             made: Regex = Wildcard()
-        elif self._at("("):
+        elif self.at("("):
             made = self._bracketed()
         else:
-            if (
-                self._peek().kind is Kind.NAME
-                and self._at("<-", offset=1)
-                and self._at_keyword(*AGGREGATIONS, offset=2)
-            ):
-                raise ReadingError(
-                    "an aggregation in an expression needs parentheses", self._peek().span, "( r <- ... )"
-                )
+            if self.at_kind(Kind.NAME) and self.at("<-", offset=1) and self.at_word(*AGGREGATIONS, offset=2):
+                raise self.fail("an aggregation in an expression needs parentheses", self.peek().span, "( r <- ... )")
             made = self._letter(self._prefix())
-        while self._at("*"):
-            self._next()
+        while self.at("*"):
+            self.advance()
             made = Star(made)
-        if self._at("?"):
-            raise ReadingError("'?' stands behind a formula only", self._peek().span, "write a()? or (a() AND b())?")
+        if self.at("?"):
+            raise self.fail("'?' stands behind a formula only", self.peek().span, "write a()? or (a() AND b())?")
         return made
 
     def _letter(self, formula: Formula) -> Regex:
-        if not self._at("?"):
+        if not self.at("?"):
             return Step(formula)
-        self._next()
+        self.advance()
         return Test(formula)
 
     def _bracketed(self) -> Regex:
         """What stands in parentheses: a formula if it can be one, else an expression."""
-        start, depth, warned = self._index, self._depth, len(self.warnings)
+        start, depth, warned = self.index, self.depth, len(self.warnings)
         try:
             return self._letter(self._prefix())
         except ReadingError as error:
             first = error
-        self._index, self._depth = start, depth
+        self.index, self.depth = start, depth
         del self.warnings[warned:]
-        self._depth += 1
-        self._next()
+        self.depth += 1
+        self.advance()
         try:
             made = self._regex()
             self._expect(")", "or an item of the expression", "AND, OR and the like stand in parentheses there")
         except ReadingError as error:
             raise (first if first.span.start > error.span.start else error) from None
-        self._depth -= 1
+        self.depth -= 1
         return made

@@ -6,9 +6,13 @@ The grammar stands in `hamlet.policies.syntax.parser`.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TypeVar
 
-from hamlet.language.query import Span
+from hamlet.errors import Span
+from hamlet.frontend.cursor import Cursor, UnreadableError
+from hamlet.frontend.lexer import Kind, Token
+from hamlet.frontend.reports import Reports, shorten
 from hamlet.output.digits import integer_of
 from hamlet.policies.syntax.diagnostics import MAX_CHAIN, MAX_DEPTH
 from hamlet.policies.syntax.formula import (
@@ -23,7 +27,6 @@ from hamlet.policies.syntax.formula import (
     Term,
     Variable,
 )
-from hamlet.policies.syntax.tokens import Kind, Token
 
 Node = TypeVar("Node", Formula, Term)
 Warned = tuple[Span, tuple[str, str]]  # place, message and hint
@@ -31,15 +34,15 @@ Warned = tuple[Span, tuple[str, str]]  # place, message and hint
 _MOD_ADVICE = ("MOD takes everything to its right", "put parentheses around what is meant: (x MOD 2) + 1")
 
 
-class ReadingError(Exception):
-    """Unwinds to the start of the parser, or to where another reading is tried."""
+class ReadingError(UnreadableError):
+    """Unwinds to the start of the parser, or to where another reading is tried; the message is not recorded yet."""
 
     def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
         super().__init__(message)
         self.message, self.span, self.hint = message, span, hint
 
 
-class TermParser:
+class TermParser(Cursor):
     """Tokens with a current place.
 
     Attributes
@@ -48,67 +51,55 @@ class TermParser:
         What is allowed but may not be meant: place, message and hint.
     """
 
-    def __init__(self, tokens: list[Token]) -> None:
-        self._tokens = tokens
-        self._index = 0
-        self._depth = 0
+    def __init__(self, tokens: Sequence[Token], reports: Reports) -> None:
+        super().__init__(tokens, reports)
         self.warnings: list[Warned] = []
 
-    # ------------------------------------------------------------------------------------------- looking
+    def word_of(self, token: Token) -> str | None:
+        """A keyword; names are none."""
+        return token.value if token.kind is Kind.KEYWORD else None
 
-    def _peek(self, offset: int = 0) -> Token:
-        return self._tokens[min(self._index + offset, len(self._tokens) - 1)]
-
-    def _at(self, *symbols: str, offset: int = 0) -> bool:
-        token = self._peek(offset)
-        return token.kind is Kind.SYMBOL and token.value in symbols
-
-    def _at_keyword(self, *words: str, offset: int = 0) -> bool:
-        token = self._peek(offset)
-        return token.kind is Kind.KEYWORD and token.value in words
-
-    def _next(self) -> Token:
-        token = self._peek()
-        self._index += 1
-        return token
+    def fail(self, message: str, span: Span, hint: str | None = None) -> ReadingError:
+        """A mistake, unless what stands there can be read in another way."""
+        return ReadingError(message, span, hint)
 
     def _expect(self, symbol: str, where: str, hint: str | None = None) -> Token:
-        if not self._at(symbol):
+        if not self.at(symbol):
             raise self._unexpected(f"'{symbol}' {where}", hint)
-        return self._next()
+        return self.advance()
 
     def _unexpected(self, expected: str, hint: str | None = None) -> ReadingError:
-        token = self._peek()
-        if token.kind is Kind.END:
-            return ReadingError(f"expected {expected}, but the text ends here", token.span, hint)
-        return ReadingError(f"expected {expected}, found '{shorten(token.raw)}'", token.span, hint)
+        token = self.peek()
+        return self.fail(self.sentence(expected, token, None), token.span, hint)
+
+    def sentence(self, what: str, token: Token, _after: Span | None) -> str:
+        """The message that something else should stand where a token is."""
+        found = "but the text ends here" if token.kind is Kind.END else f"found '{shorten(token.raw)}'"
+        return f"expected {what}, {found}"
 
     def _name(self, expected: str) -> Token:
-        token = self._peek()
+        token = self.peek()
         if token.kind is not Kind.NAME:
             hint = f"{token.value} is a keyword; choose another name" if token.kind is Kind.KEYWORD else None
             raise self._unexpected(expected, hint)
-        return self._next()
-
-    def _last(self) -> Span:
-        return self._tokens[max(0, self._index - 1)].span
+        return self.advance()
 
     # --------------------------------------------------------------------------------------------- terms
 
     def _term(self) -> Term:
         left, length = self._product(), 0
-        while self._at("+", "-"):
+        while self.at("+", "-"):
             length = self._longer(length)
-            operator = self._next().value
+            operator = self.advance().value
             right = self._product()
             left = Arithmetic(operator, left, right, span=left.span.to(right.span))
         return left
 
     def _product(self) -> Term:
         left, length = self._factor(), 0
-        while self._at("*", "/"):
+        while self.at("*", "/"):
             length = self._longer(length)
-            operator = self._next().value
+            operator = self.advance().value
             right = self._factor()
             left = Arithmetic(operator, left, right, span=left.span.to(right.span))
         return left
@@ -116,37 +107,37 @@ class TermParser:
     def _longer(self, length: int) -> int:
         """Count an operator of a chain."""
         if length == MAX_CHAIN:
-            raise ReadingError(f"the term has more than {MAX_CHAIN:,} operators in a row", self._peek().span)
+            raise self.fail(f"the term has more than {MAX_CHAIN:,} operators in a row", self.peek().span)
         return length + 1
 
     def _factor(self) -> Term:
         """A primary; MOD behind it takes everything to its right."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ReadingError(f"the formula is nested more than {MAX_DEPTH} levels deep", self._peek().span)
-        if self._at("-"):
-            term = self._negated(self._next().span)
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.fail(f"the formula is nested more than {MAX_DEPTH} levels deep", self.peek().span)
+        if self.at("-"):
+            term = self._negated(self.advance().span)
         else:
             term = self._primary()
-            if self._at_keyword("MOD"):
-                self._next()
-                bracketed = self._at("(")
+            if self.at_word("MOD"):
+                self.advance()
+                bracketed = self.at("(")
                 right = self._term()
-                if isinstance(right, Arithmetic) and not (bracketed and self._tokens[self._index - 1].raw == ")"):
+                if isinstance(right, Arithmetic) and not (bracketed and self._tokens[self.index - 1].raw == ")"):
                     self.warnings.append((right.span, _MOD_ADVICE))
                 term = Arithmetic("MOD", term, right, span=term.span.to(right.span))
-        self._depth -= 1
+        self.depth -= 1
         return term
 
     def _negated(self, sign: Span) -> Term:
         """What follows a minus sign; right before digits the sign belongs to the number."""
-        token = self._peek()
+        token = self.peek()
         if token.kind in (Kind.INTEGER, Kind.FLOAT) and token.span.start == sign.end:
-            self._next()
+            self.advance()
             number: Term = Constant(-_number(token), span=sign.to(token.span))
-            if not self._at_keyword("MOD"):
+            if not self.at_word("MOD"):
                 return number
-            self._index -= 1
+            self.index -= 1
             inner = self._factor()
             if isinstance(inner, Arithmetic):  # -5 MOD 3 has the number -5 on its left
                 return Arithmetic("MOD", number, inner.right, span=sign.to(inner.span))
@@ -154,15 +145,15 @@ class TermParser:
         return Negative(inner, span=sign.to(inner.span))
 
     def _primary(self) -> Term:
-        token = self._next()
+        token = self.advance()
         if token.kind in (Kind.INTEGER, Kind.FLOAT):
             return Constant(_number(token), span=token.span)
         if token.kind is Kind.STRING:
             return Constant(token.value, span=token.span)
         if token.kind is Kind.KEYWORD and token.value in ("TRUE", "FALSE"):
             return Constant(token.value == "TRUE", span=token.span)
-        if token.kind is Kind.NAME and token.value in FUNCTIONS and self._at("("):
-            self._next()
+        if token.kind is Kind.NAME and token.value in FUNCTIONS and self.at("("):
+            self.advance()
             argument = self._term()
             close = self._expect(")", f"after the argument of {token.value}")
             return Call(token.value, argument, span=token.span.to(close.span))
@@ -172,7 +163,7 @@ class TermParser:
             inner = self._term()
             close = self._expect(")", "after the term")
             return widened(inner, token.span.to(close.span))
-        self._index -= 1
+        self.index -= 1
         if token.kind is Kind.DURATION:
             raise self._unexpected("a value", "a length of time stands in intervals only; names begin with a letter")
         raise self._unexpected('a value: a variable, a number, or a "string"')
@@ -181,20 +172,20 @@ class TermParser:
 
     def _interval(self) -> Interval:
         """``[a,b]``, or nothing, which is ``[0,*)``."""
-        bounded = self._peek(1).kind in (Kind.INTEGER, Kind.DURATION) and self._at(",", offset=2)
-        if not (self._at("[") or (self._at("(") and bounded)):
+        bounded = self.peek(1).kind in (Kind.INTEGER, Kind.DURATION) and self.at(",", offset=2)
+        if not (self.at("[") or (self.at("(") and bounded)):
             return Interval()
-        opened = self._next()
+        opened = self.advance()
         low, _ = self._bound("the lower bound of the interval")
         self._expect(",", "between the bounds of the interval")
         high: Bound | None = None
-        if self._at("*"):
-            self._next()
+        if self.at("*"):
+            self.advance()
         else:
             high, _ = self._bound("the upper bound of the interval, or *")
-        if not self._at("]", ")"):
+        if not self.at("]", ")"):
             raise self._unexpected("']' or ')' at the end of the interval")
-        closed = self._next()
+        closed = self.advance()
         whole = opened.span.to(closed.span)
         low = Bound(low.value, low.unit, opened.value == "(")
         if high is not None:
@@ -202,18 +193,18 @@ class TermParser:
         return Interval(low, high, span=whole)
 
     def _bound(self, expected: str) -> tuple[Bound, Span]:
-        token = self._peek()
+        token = self.peek()
         if token.kind is Kind.INTEGER:
-            self._next()
+            self.advance()
             return Bound(integer_of(token.value)), token.span
         if token.kind is Kind.DURATION:
             if token.value[-1] not in "smhd":
                 hint = "s, m, h and d are seconds, minutes, hours and days"
-                raise ReadingError(f"'{token.value[-1]}' is not a unit of time", token.span, hint)
-            self._next()
+                raise self.fail(f"'{token.value[-1]}' is not a unit of time", token.span, hint)
+            self.advance()
             return Bound(integer_of(token.value[:-1]), token.value[-1]), token.span  # type: ignore[arg-type]
-        if self._at("-"):
-            raise ReadingError("the bound of an interval is negative", token.span, "times are counted from 0 up")
+        if self.at("-"):
+            raise self.fail("the bound of an interval is negative", token.span, "times are counted from 0 up")
         raise self._unexpected(expected, "bounds are whole numbers, with or without a unit: [0,10] or [0,7d]")
 
 
@@ -224,9 +215,3 @@ def widened(node: Node, span: Span) -> Node:
 
 def _number(token: Token) -> int | float:
     return integer_of(token.value) if token.kind is Kind.INTEGER else float(token.value)
-
-
-def shorten(text: str, longest: int = 30) -> str:
-    """The text on one line, cut where it is long."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= longest else flat[: longest - 3] + "..."

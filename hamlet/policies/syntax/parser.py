@@ -30,8 +30,13 @@ MATCHP or MATCHF; any binary operator ends the regex.
 
 from __future__ import annotations
 
-from hamlet.errors import Diagnostic
-from hamlet.language.query import Span
+import contextlib
+from collections.abc import Sequence
+
+from hamlet.errors import Diagnostic, Span
+from hamlet.frontend.cursor import TooManyProblemsError
+from hamlet.frontend.lexer import Kind, Token, tokenize
+from hamlet.frontend.reports import Reports, shorten
 from hamlet.policies.syntax.diagnostics import MAX_DEPTH, PolicyError, deep_recursion
 from hamlet.policies.syntax.formula import (
     AGGREGATIONS,
@@ -66,8 +71,8 @@ from hamlet.policies.syntax.formula import (
     children,
 )
 from hamlet.policies.syntax.parse_regex import RegexParser
-from hamlet.policies.syntax.parse_terms import ReadingError, Warned, shorten, widened
-from hamlet.policies.syntax.tokens import Kind, Token, tokenize
+from hamlet.policies.syntax.parse_terms import ReadingError, Warned, widened
+from hamlet.policies.syntax.tokens import FORMULA
 
 # Levels of binding: an operator goes on where its level is at least the one asked for.
 _LOOSEST, _SINCE, _UNARY, _QUANTIFIER, _EQUIV, _IMPLIES, _OR, _AND, _NOT = range(9)
@@ -102,47 +107,80 @@ def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[D
     PolicyError
         If the text is not one formula.
     """
-    tokens, problems = tokenize(text, source)
-    parser = _Parser(tokens)
-    with deep_recursion():
-        try:
-            formula = parser.whole()
-        except ReadingError as error:
-            if not any(each.span.start <= error.span.start for each in problems):
-                problems.append(Diagnostic(error.message, error.span, error.hint, text=text, source=source))
-        else:
-            if _depth(formula) > MAX_DEPTH:
-                message = f"the formula is nested more than {MAX_DEPTH} levels deep"
-                problems.append(Diagnostic(message, Span(0, 1), "name parts of it with LET", text=text, source=source))
-    if problems:
-        raise PolicyError(problems)
-    found = dict(parser.warnings).items()
-    return formula, tuple(Diagnostic(said, span, hint, "warning", text, source) for span, (said, hint) in found)
+    reports = Reports(text, source)
+    tokens = tokenize(FORMULA, reports)
+    formula = None
+    with deep_recursion(), contextlib.suppress(TooManyProblemsError):
+        parser = _Parser(tokens, reports)
+        formula = parser.whole()
+        if formula is not None and _depth(formula) > MAX_DEPTH:
+            message = f"the formula is nested more than {MAX_DEPTH} levels deep"
+            reports.error(message, Span(0, 1), "name parts of it with LET")
+    if formula is None or reports.errors:
+        raise PolicyError(reports.errors)
+    for span, (said, hint) in dict(parser.warnings).items():
+        reports.warn(said, span, hint)
+    return formula, tuple(reports.warnings)
 
 
 class _Parser(RegexParser):
     """Formulas."""
 
-    def __init__(self, tokens: list[Token]) -> None:
-        super().__init__(tokens)
+    def __init__(self, tokens: Sequence[Token], reports: Reports) -> None:
+        super().__init__(tokens, reports)
         self._bracketed_formulas: dict[int, tuple[Formula, int, list[Warned]] | ReadingError] = {}  # by place
 
-    def whole(self) -> Formula:
-        """The formula that is the whole text."""
-        if self._peek().kind is Kind.END:
-            raise ReadingError("there is no formula in the text", self._peek().span)
+    def whole(self) -> Formula | None:
+        """The formula that is the whole text, None where it has mistakes; reading goes on at the next operator."""
+        try:
+            return self._whole()
+        except ReadingError as error:
+            mistake = error
+        bad, begin = [each.span.start for each in self.reports.errors], -1
+        while True:
+            if not any(begin < start <= mistake.span.start for start in bad):  # a token's own message says it
+                self.report(mistake.message, mistake.span, mistake.hint)
+            if self.depth > MAX_DEPTH:
+                return None
+            begin = mistake.span.start
+            while (again := self._next_mistake(begin)) is None:
+                if self.at_kind(Kind.END):
+                    return None
+                begin = self.peek().span.start
+            mistake = again
+
+    def _next_mistake(self, begin: int) -> ReadingError | None:
+        """The mistake in what stands behind the next operator that does not stand before a place in the text."""
+        while not self.at_kind(Kind.END) and (self.peek().span.start < begin or not self._joins()):
+            self.index += 1
+        if self.at_kind(Kind.END):
+            return None
+        self.index += 1
+        self.depth = 0
+        try:
+            self._formula(_LOOSEST)
+        except ReadingError as error:
+            return error
+        return None
+
+    def _joins(self) -> bool:
+        return self.at_word(*_INFIX, "IN")
+
+    def _whole(self) -> Formula:
+        if self.at_kind(Kind.END):
+            raise self.fail("there is no formula in the text", self.peek().span)
         formula = self._formula(_LOOSEST)
-        token = self._peek()
+        token = self.peek()
         if token.kind is not Kind.END:
-            if self._at(")"):
-                raise ReadingError("this ')' closes nothing", token.span)
+            if self.at(")"):
+                raise self.fail("this ')' closes nothing", token.span)
             raise self._unexpected("an operator or the end of the formula", _operator_hint(token))
         return formula
 
     def _formula(self, level: int) -> Formula:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ReadingError(f"the formula is nested more than {MAX_DEPTH} levels deep", self._peek().span)
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.fail(f"the formula is nested more than {MAX_DEPTH} levels deep", self.peek().span)
         left = self._prefix()
         while (found := self._infix()) is not None:
             binding, right_grouped = _INFIX[found]
@@ -151,17 +189,17 @@ class _Parser(RegexParser):
             if not right_grouped:
                 left = self._chain(found, left)
                 continue
-            self._index += 1
+            self.index += 1
             interval = self._interval() if binding == _SINCE else Interval()
             left = _joined(found, interval, left, self._formula(binding))
-        self._depth -= 1
+        self.depth -= 1
         return left
 
     def _chain(self, operator: str, left: Formula) -> Formula:
         """``left AND b AND c ...``; AND, OR and EQUIV are associative, so a long chain is read as a balanced tree."""
         parts = [left]
         while self._infix() == operator:
-            self._index += 1
+            self.index += 1
             parts.append(self._formula(_INFIX[operator][0] + 1))
         if len(parts) > _LONG:
             while len(parts) > 1:
@@ -174,42 +212,42 @@ class _Parser(RegexParser):
 
     def _infix(self) -> str | None:
         """The binary operator that comes next; a name S or U behind a whole formula is SINCE or UNTIL."""
-        token = self._peek()
+        token = self.peek()
         if token.kind is Kind.NAME and token.value in "SU":
             return {"S": "SINCE", "U": "UNTIL"}.get(token.value)
         return token.value if token.kind is Kind.KEYWORD and token.value in _INFIX else None
 
     def _prefix(self) -> Formula:
-        token = self._peek()
+        token = self.peek()
         if token.kind is Kind.KEYWORD:
             if token.value in ("MATCHP", "MATCHF"):
                 return self._match()
             if token.value in UNARY:
-                self._next()
+                self.advance()
                 interval = self._interval()
                 body = self._formula(_UNARY)
                 return Temporal(token.value, interval, body, span=token.span.to(body.span))
             if token.value in ("EXISTS", "FORALL"):
                 return self._quantifier()
             if token.value == "NOT":
-                self._next()
+                self.advance()
                 body = self._formula(_NOT)
                 return Not(body, span=token.span.to(body.span))
             if token.value in ("LET", "LETPAST"):
                 return self._let()
-            if token.value in ("TRUE", "FALSE") and not self._at(*COMPARISONS, offset=1):
-                self._next()
+            if token.value in ("TRUE", "FALSE") and not self.at(*COMPARISONS, offset=1):
+                self.advance()
                 return Truth(token.value == "TRUE", span=token.span)
-        if token.kind is Kind.NAME and self._at("<-", offset=1) and self._at_keyword(*AGGREGATIONS, offset=2):
+        if token.kind is Kind.NAME and self.at("<-", offset=1) and self.at_word(*AGGREGATIONS, offset=2):
             return self._aggregation()
-        if token.kind is Kind.NAME and self._at("(", offset=1) and token.value not in FUNCTIONS:
+        if token.kind is Kind.NAME and self.at("(", offset=1) and token.value not in FUNCTIONS:
             return self._predicate()
-        if self._at("("):
+        if self.at("("):
             return self._parenthesis()
         return self._comparison()
 
     def _quantifier(self) -> Formula:
-        token = self._next()
+        token = self.advance()
         names = self._names(f"a variable after {token.raw}")
         self._expect(".", f"after the variables of {token.raw}", f"{token.raw} x, y. ...")
         body = self._formula(_QUANTIFIER)
@@ -218,37 +256,37 @@ class _Parser(RegexParser):
 
     def _names(self, expected: str) -> tuple[str, ...]:
         names = [self._name(expected).value]
-        while self._at(","):
-            self._next()
+        while self.at(","):
+            self.advance()
             names.append(self._name("a variable after ','").value)
         return tuple(names)
 
     def _let(self) -> Formula:
-        start = self._next()
+        start = self.advance()
         word = start.value
         name = self._name(f"a name after {word}")
         self._expect("(", f"after '{name.value}'", f"{word} {name.value}(x) = ... IN ...")
-        parameters = () if self._at(")") else self._names("a variable")
+        parameters = () if self.at(")") else self._names("a variable")
         close = self._expect(")", f"after the parameters of '{name.value}'", "its parameters are variables")
         self._expect("=", f"before the meaning of '{name.value}'")
         definition = self._formula(_LOOSEST)
-        if not self._at_keyword("IN"):
+        if not self.at_word("IN"):
             raise self._unexpected(f"IN after the meaning of '{name.value}'", f"{word} {name.value}(...) = ... IN ...")
-        self._next()
+        self.advance()
         body = self._formula(_LOOSEST)
         head = name.span.to(close.span)
         kind = LetPast if word == "LETPAST" else Let
         return kind(name.value, parameters, definition, body, span=start.span.to(body.span), head_span=head)
 
     def _aggregation(self) -> Formula:
-        result = self._next()
-        self._next()
-        operator = self._next()
+        result = self.advance()
+        self.advance()
+        operator = self.advance()
         variable = self._name(f"the variable that {operator.value} is over")
         groups: tuple[str, ...] = ()
-        if self._at(";"):
-            self._next()
-            if self._peek().kind is Kind.NAME:  # MonPoly takes an empty list of groups
+        if self.at(";"):
+            self.advance()
+            if self.at_kind(Kind.NAME):  # MonPoly takes an empty list of groups
                 groups = self._names("a variable to group by")
         body = self._formula(_LOOSEST)
         return Aggregation(
@@ -263,25 +301,25 @@ class _Parser(RegexParser):
         )
 
     def _predicate(self) -> Formula:
-        name = self._next()
-        self._next()
+        name = self.advance()
+        self.advance()
         arguments: list[Term] = []
-        while not self._at(")"):
+        while not self.at(")"):
             arguments.append(self._term())
-            if not self._at(","):
+            if not self.at(","):
                 break
-            self._next()
+            self.advance()
         close = self._expect(")", f"or ',' in the arguments of '{shorten(name.value)}'")
         return Predicate(name.value, tuple(arguments), span=name.span.to(close.span), name_span=name.span)
 
     def _parenthesis(self) -> Formula:
         """``(formula)``, or a comparison whose left side begins with a parenthesis; each place is read once."""
-        start, warned = self._index, len(self.warnings)
+        start, warned = self.index, len(self.warnings)
         known = self._bracketed_formulas.get(start)
         if known is None:
             try:
                 formula = self._read_parenthesis()
-                known = formula, self._index, self.warnings[warned:]
+                known = formula, self.index, self.warnings[warned:]
             except ReadingError as error:
                 known = error
             self._bracketed_formulas[start] = known
@@ -289,52 +327,52 @@ class _Parser(RegexParser):
             self.warnings += known[2]
         if isinstance(known, ReadingError):
             raise known
-        self._index = known[1]
+        self.index = known[1]
         return known[0]
 
     def _read_parenthesis(self) -> Formula:
-        start, depth_before, warned = self._index, self._depth, len(self.warnings)
+        start, depth_before, warned = self.index, self.depth, len(self.warnings)
         try:
             left = self._term()
-            if self._at(*COMPARISONS) or self._at_keyword("SUBSTRING", "MATCHES"):
+            if self.at(*COMPARISONS) or self.at_word("SUBSTRING", "MATCHES"):
                 return self._compared(left)
         except ReadingError:
             pass
-        self._index, self._depth = start, depth_before
+        self.index, self.depth = start, depth_before
         del self.warnings[warned:]
-        opened = self._next()
+        opened = self.advance()
         formula = self._formula(_LOOSEST)
-        if not self._at(")"):
-            raise self._unexpected("')' or an operator", _operator_hint(self._peek()))
-        return widened(formula, opened.span.to(self._next().span))
+        if not self.at(")"):
+            raise self._unexpected("')' or an operator", _operator_hint(self.peek()))
+        return widened(formula, opened.span.to(self.advance().span))
 
     def _comparison(self) -> Formula:
-        token = self._peek()
+        token = self.peek()
         starts = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD, Kind.DURATION)
-        if token.kind not in starts and not self._at("-") and not self._at_keyword("TRUE", "FALSE"):
+        if token.kind not in starts and not self.at("-") and not self.at_word("TRUE", "FALSE"):
             raise self._unexpected("a formula")
         left = self._term()
         return self._compared(left)
 
     def _compared(self, left: Term) -> Formula:
-        if self._at("<-") and self._tokens[self._index].raw == "<-":  # x <-5 is x < -5
-            arrow = self._next()
+        if self.at("<-") and self._tokens[self.index].raw == "<-":  # x <-5 is x < -5
+            arrow = self.advance()
             right = self._negated(Span(arrow.span.start + 1, arrow.span.end))
             return Comparison("<", left, right, span=left.span.to(right.span))
-        if self._at(*COMPARISONS):
-            operator = self._next().value
+        if self.at(*COMPARISONS):
+            operator = self.advance().value
             right = self._term()
             return Comparison(operator, left, right, span=left.span.to(right.span))
-        if self._at_keyword("SUBSTRING"):
-            self._next()
+        if self.at_word("SUBSTRING"):
+            self.advance()
             right = self._term()
             return Substring(left, right, span=left.span.to(right.span))
-        if self._at_keyword("MATCHES"):
-            self._next()
-            token = self._peek()
+        if self.at_word("MATCHES"):
+            self.advance()
+            token = self.peek()
             if token.kind is not Kind.REGEXP:
                 raise self._unexpected('a regular expression after MATCHES, such as r"^a.*"')
-            self._next()
+            self.advance()
             return Matches(left, token.value, span=left.span.to(token.span))
         raise self._unexpected("a comparison", _predicate_hint(left))
 

@@ -8,17 +8,21 @@ Grammar::
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_args
 
-from hamlet.errors import DataError, Diagnostic, near_miss, one_of
-from hamlet.language.query import NOWHERE, Span
+from hamlet.errors import DataError, Span, near_miss, one_of
+from hamlet.frontend.cursor import Cursor, TooManyProblemsError, UnreadableError
+from hamlet.frontend.lexer import Kind, Token, tokenize
+from hamlet.frontend.reports import Reports
+from hamlet.language.query import NOWHERE
 from hamlet.policies.syntax.diagnostics import PolicyError
 from hamlet.policies.syntax.formula import Type
-from hamlet.policies.syntax.tokens import Kind, Token, tokenize
+from hamlet.policies.syntax.tokens import SIGNATURE
 
 TYPES: tuple[str, ...] = get_args(Type)
 
@@ -89,11 +93,12 @@ class Signature:
         PolicyError
             With every mistake of the text.
         """
-        tokens, problems = tokenize(text, source, dashes=False)
-        reader = _Reader(tokens, problems, text, source)
-        predicates = tuple(reader.predicates())
-        if problems:
-            raise PolicyError(problems)
+        reports = Reports(text, source)
+        predicates: tuple[PredicateSchema, ...] = ()
+        with contextlib.suppress(TooManyProblemsError):
+            predicates = tuple(_Reader(tokenize(SIGNATURE, reports), reports).predicates())
+        if reports.errors:
+            raise PolicyError(reports.errors)
         return cls(predicates, text, source)
 
     @classmethod
@@ -158,102 +163,79 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise DataError(f"{os.fspath(path)} is not UTF-8 text (byte {error.start})") from error
 
 
-class _Mistake(Exception):
-    """Unwinds to the next declaration; the message is recorded already."""
-
-
-class _Reader:
+class _Reader(Cursor):
     """Tokens of a signature with a current place."""
 
-    def __init__(self, tokens: list[Token], problems: list[Diagnostic], text: str, source: str) -> None:
-        self._tokens = tokens
-        self._index = 0
-        self._problems = problems
-        self._text = text
-        self._source = source
-
-    def _report(self, message: str, span: Span, hint: str | None = None) -> None:
-        self._problems.append(Diagnostic(message, span, hint, text=self._text, source=self._source))
-
-    def _peek(self) -> Token:
-        return self._tokens[min(self._index, len(self._tokens) - 1)]
-
-    def _at(self, symbol: str) -> bool:
-        return self._peek().kind is Kind.SYMBOL and self._peek().value == symbol
-
-    def _fail(self, expected: str, hint: str | None = None) -> _Mistake:
-        token = self._peek()
-        if token.kind is not Kind.BAD:
-            found = "the text ends here" if token.kind is Kind.END else f"found '{token.raw[:30]}'"
-            self._report(f"expected {expected}, {found}", token.span, hint)
-        return _Mistake()
+    def sentence(self, what: str, token: Token, _after: Span | None) -> str:
+        """The message that something else should stand where a token is."""
+        return f"expected {what}, " + ("the text ends here" if token.kind is Kind.END else f"found '{token.raw[:30]}'")
 
     def predicates(self) -> Iterator[PredicateSchema]:
         """The declarations that can be read; behind a mistake it goes on at the next line."""
         seen: set[tuple[str, int]] = set()
-        while self._peek().kind is not Kind.END:
-            start = self._peek()
+        while self.peek().kind is not Kind.END:
+            start = self.peek()
             try:
                 found = self._predicate()
-            except _Mistake:
+            except UnreadableError:
                 self._skip(start)
                 continue
             if (found.name, found.arity) in seen:
-                self._report(f"{found.name} with {found.arity} arguments is declared twice", found.span)
+                self.report(f"{found.name} with {found.arity} arguments is declared twice", found.span)
                 continue
             seen.add((found.name, found.arity))
             yield found
-            if self._at(";"):
-                self._index += 1
+            if self.at(";"):
+                self.index += 1
 
     def _skip(self, start: Token) -> None:
         """Go to the first token of a later line."""
-        if self._peek() is start:
-            self._index += 1
-        while self._peek().kind is not Kind.END:
-            if "\n" in self._text[self._tokens[self._index - 1].span.end : self._peek().span.start]:
+        if self.peek() is start:
+            self.index += 1
+        while self.peek().kind is not Kind.END:
+            if "\n" in self.reports.text[self._tokens[self.index - 1].span.end : self.peek().span.start]:
                 return
-            self._index += 1
+            self.index += 1
 
     def _predicate(self) -> PredicateSchema:
-        name = self._peek()
+        name = self.peek()
         if name.kind is not Kind.NAME:
-            raise self._fail("the name of a predicate", "name(type, ...) or name(attribute: type, ...)")
-        self._index += 1
-        if self._at("{") or self._peek().kind is Kind.NAME:
-            raise self._fail(f"'(' after '{name.value}'", "records are not supported; declare name(type, ...)")
-        if not self._at("("):
-            raise self._fail(f"'(' after '{name.value}'", f"{name.value}(int, string)")
-        self._index += 1
+            raise self.expected(["the name of a predicate"], "name(type, ...) or name(attribute: type, ...)")
+        self.index += 1
+        if self.at("{") or self.peek().kind is Kind.NAME:
+            raise self.expected([f"'(' after '{name.value}'"], "records are not supported; declare name(type, ...)")
+        if not self.at("("):
+            raise self.expected([f"'(' after '{name.value}'"], f"{name.value}(int, string)")
+        self.index += 1
         types: list[Type] = []
         names: list[str | None] = []
-        while not self._at(")"):
+        while not self.at(")"):
             attribute, type = self._argument()
             if attribute is not None and attribute.value in names:
-                self._report(f"'{attribute.value}' names two arguments of {name.value}", attribute.span)
+                self.report(f"'{attribute.value}' names two arguments of {name.value}", attribute.span)
             names.append(None if attribute is None else attribute.value)
             types.append(type)
-            if self._at(","):
-                self._index += 1
-            elif not self._at(")"):
-                raise self._fail(f"',' or ')' in the arguments of '{name.value}'")
-        close = self._peek()
-        self._index += 1
+            if self.at(","):
+                self.index += 1
+            elif not self.at(")"):
+                raise self.expected([f"',' or ')' in the arguments of '{name.value}'"])
+        close = self.peek()
+        self.index += 1
         return PredicateSchema(name.value, tuple(types), tuple(names), name.span.to(close.span))
 
     def _argument(self) -> tuple[Token | None, Type]:
         attribute = None
-        if self._at(":"):  # an attribute without a name
-            self._index += 1
-        elif self._peek().kind in (Kind.NAME, Kind.STRING) and self._tokens[self._index + 1].raw == ":":
-            attribute = self._peek()
-            self._index += 2
-        token = self._peek()
+        if self.at(":"):  # an attribute without a name
+            self.index += 1
+        elif self.peek().kind in (Kind.NAME, Kind.STRING) and self._tokens[self.index + 1].raw == ":":
+            attribute = self.peek()
+            self.index += 2
+        token = self.peek()
         if token.kind is not Kind.NAME:
-            raise self._fail(f"a type: {one_of(TYPES)}")
+            raise self.expected([f"a type: {one_of(TYPES)}"])
         if token.value not in TYPES:
             near = near_miss(token.value, TYPES)
             hint = f"did you mean {near}?" if near else f"types are {one_of(TYPES, 'and')}"
-            self._report(f"'{token.value}' is not a type", token.span, hint)
-        self._index += 1
+            self.report(f"'{token.value}' is not a type", token.span, hint)
+        self.index += 1
         return attribute, cast(Type, token.value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hamlet.engine.memory_limit import size_text
+from hamlet.frontend.reports import Reports
+from hamlet.frontend.units import LONGEST, SECONDS
 from hamlet.language.query import Span
 from hamlet.streams.check.declarations import Declared, Table
 from hamlet.streams.check.unify import (
@@ -18,8 +20,6 @@ from hamlet.streams.check.unify import (
 from hamlet.streams.check.unresolved import Node
 from hamlet.streams.program.ir import Access
 from hamlet.streams.syntax import tree as s
-from hamlet.streams.syntax.reports import Reports
-from hamlet.streams.syntax.units import LONGEST, SECONDS
 
 MOST_COUNTED = 2**31 - 1  # values of a window
 FURTHEST_OFFSET = 2**27  # values; eight bytes of each are kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hamlet.errors import near_miss
+from hamlet.frontend.units import LONGEST, SECONDS, seconds_of
 from hamlet.language.query import Span
 from hamlet.streams.check.accesses import MOST_COUNTED, Accesses
 from hamlet.streams.check.declarations import Declared
@@ -21,7 +22,6 @@ from hamlet.streams.check.unify import (
 )
 from hamlet.streams.check.unresolved import Node, WindowDraft
 from hamlet.streams.syntax import tree as s
-from hamlet.streams.syntax.units import LONGEST, SECONDS, seconds_of
 
 OVER = ("over", "over_exactly", "over_discrete", "over_exactly_discrete", "over_instances")
 AGGREGATES = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, WorkloadError
+from hamlet.frontend.reports import Reports
 from hamlet.language.query import Span
 from hamlet.streams.check.declarations import Declared, Table, declare
 from hamlet.streams.check.expressions import Expressions
@@ -24,7 +25,6 @@ from hamlet.streams.check.unresolved import ClauseDraft, Node
 from hamlet.streams.program.ir import Program
 from hamlet.streams.syntax import tree as s
 from hamlet.streams.syntax.parser import read
-from hamlet.streams.syntax.reports import Reports
 
 _DEEPEST_INCLUDE = 20
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hamlet.errors import near_miss
+from hamlet.frontend.reports import Reports
 from hamlet.language.query import Span
 from hamlet.streams.check.unify import BITS, PLAIN, Type, declared
 from hamlet.streams.program.ir import STRING, OptionalOf, Scalar, TupleOf, ValueType
 from hamlet.streams.syntax import tree as s
-from hamlet.streams.syntax.reports import Reports
 
 MODULES = ("math", "regex")
 COLUMNS = ("trigger", "stream", "time", "value")  # of the rows that a run gives
@@ -131,7 +131,7 @@ def declare(statements: Iterable[s.Statement], reports: Reports) -> Table:
 def _new(name: str, span: Span, places: dict[str, Span], reports: Reports) -> bool:
     """Whether a name is declared for the first time."""
     if name in places:
-        message = f"the name '{name}' is taken, in {reports.place(places[name])}"
+        message = f"the name '{name}' is taken, in {reports.line(places[name])}"
         reports.error(message, span, "streams and constants need names of their own")
         return False
     places[name] = span

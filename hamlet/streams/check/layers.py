@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from hamlet.frontend.reports import Reports
 from hamlet.streams.check.declarations import Table
 from hamlet.streams.check.graphs import components, cycle
 from hamlet.streams.check.pacing import Paced
 from hamlet.streams.check.timing import Clauses
 from hamlet.streams.check.unresolved import Node
 from hamlet.streams.program.ir import Access, EventPacing, Task
-from hamlet.streams.syntax.reports import Reports
 
 _WORDS = {Access.NOW: "now", Access.HOLD: "hold", Access.GET: "get", Access.FRESH: "is_fresh"}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from hamlet.frontend.reports import Reports
 from hamlet.streams.check.declarations import Declared, Table, has_optional
 from hamlet.streams.check.pacing import Paced
 from hamlet.streams.check.timing import Clauses
 from hamlet.streams.check.unify import describe, settle
 from hamlet.streams.check.unresolved import ClauseDraft, Node
 from hamlet.streams.program import ir
-from hamlet.streams.syntax.reports import Reports
 
 _SIGNED_LIMIT = 2**63
 

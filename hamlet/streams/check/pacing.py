@@ -10,11 +10,11 @@ from fractions import Fraction
 from math import gcd, lcm
 from typing import Final, TypeAlias
 
+from hamlet.frontend.reports import Reports
+from hamlet.frontend.units import LONGEST, UNITS, frequency_text, seconds_of
 from hamlet.streams.check.declarations import Declared, Table
 from hamlet.streams.program.ir import ANY_EVENT, EventPacing, Pacing, PeriodicPacing
 from hamlet.streams.syntax import tree as s
-from hamlet.streams.syntax.reports import Reports
-from hamlet.streams.syntax.units import LONGEST, UNITS, frequency_text, seconds_of
 
 SOME_PERIOD: Final = PeriodicPacing(Fraction(0))
 Paced: TypeAlias = Pacing | None

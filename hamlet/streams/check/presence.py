@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from hamlet.frontend.reports import Reports
 from hamlet.streams.check.declarations import Declared, Table
 from hamlet.streams.check.pacing import MixedError, Paced, TooComplexError, both, implies, pace_text
 from hamlet.streams.check.timing import Clauses
 from hamlet.streams.check.unresolved import ClauseDraft, Node
 from hamlet.streams.program.ir import PeriodicPacing
-from hamlet.streams.syntax.reports import Reports
 
 TRUE: Hashable = ("true",)
 Key = Hashable
@@ -104,7 +104,7 @@ class _Agreement:
         if other.spawn is None:
             return
         target, hint = other.stream.name, f"write {self._hold(node)}"
-        where = self.reports.place(other.spawn.span)
+        where = self.reports.line(other.spawn.span)
         if reader.spawn is None:
             message = f"{target} is spawned ({where}), and {reader.stream.name} is there from the start"
             self.reports.error(message, node.span, f"{hint}, or spawn both alike")
@@ -144,7 +144,7 @@ class _Agreement:
         if other.close is None:
             return
         target, hint = other.stream.name, f"write {self._hold(node)}, or close both alike"
-        where = self.reports.place(other.close.span)
+        where = self.reports.line(other.close.span)
         if reader.close is None:
             message = f"{target} is closed ({where}), and {reader.stream.name} is not"
             self.reports.error(message, node.span, hint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from hamlet.frontend.reports import Reports
 from hamlet.streams.check.declarations import Declared, Table
 from hamlet.streams.check.graphs import components
 from hamlet.streams.check.pacing import (
@@ -21,7 +22,6 @@ from hamlet.streams.check.pacing import (
 from hamlet.streams.check.unresolved import ClauseDraft, Node
 from hamlet.streams.program.ir import Access, EventPacing, PeriodicPacing
 from hamlet.streams.syntax import tree as s
-from hamlet.streams.syntax.reports import Reports
 
 
 @dataclass

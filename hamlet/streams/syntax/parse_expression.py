@@ -21,9 +21,9 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from hamlet.frontend.lexer import Kind, Token
 from hamlet.streams.syntax import tree as s
 from hamlet.streams.syntax.cursor import CLAUSES, MAX_HEIGHT, RESERVED, Cursor
-from hamlet.streams.syntax.tokens import Kind, Token
 
 _BINDING = {
     "->": 1, "||": 2, "&&": 3, "|": 4, "^": 5, "&": 6, "=": 7, "!=": 7, "<": 8, "<=": 8, ">": 8, ">=": 8,

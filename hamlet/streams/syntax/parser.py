@@ -25,12 +25,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
+from hamlet.frontend.lexer import Kind, tokenize
+from hamlet.frontend.reports import Reports
 from hamlet.language.query import Span
 from hamlet.streams.syntax import tree as s
-from hamlet.streams.syntax.cursor import CLAUSES, STATEMENTS, Cursor, TooManyProblemsError, UnreadableError
+from hamlet.streams.syntax.cursor import CLAUSES, STATEMENTS, Cursor
 from hamlet.streams.syntax.parse_expression import parse_expression, parse_pace, parse_type
-from hamlet.streams.syntax.reports import Reports
-from hamlet.streams.syntax.tokens import Kind, tokenize
+from hamlet.streams.syntax.tokens import NOTATION
 
 Includer = Callable[[str, Span], "tuple[str, str] | None"]
 
@@ -59,10 +61,7 @@ def read(text: str, reports: Reports, include: Includer) -> tuple[s.Statement, .
 
 
 def _read_text(text: str, shift: int, reports: Reports, include: Includer, found: list[s.Statement]) -> None:
-    tokens, problems = tokenize(text, shift)
-    cursor = Cursor(tokens, reports)
-    for message, span, hint in problems:
-        cursor.report(message, span, hint)
+    cursor = Cursor(tokenize(NOTATION, reports, text, shift=shift), reports)
     while not cursor.at_kind(Kind.END):
         begin, cursor.depth = cursor.index, 0
         try:

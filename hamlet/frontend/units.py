@@ -1,4 +1,4 @@
-"""Durations and frequencies of a specification, as exact numbers of seconds."""
+"""Units of time: how long each is. A notation says which of them it knows, and how it writes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,21 @@ HERTZ = {
     "GHz": Fraction(10**9),
 }
 UNITS = (*SECONDS, *HERTZ)
+SPELLINGS = {
+    "ms": ("ms",),
+    "s": ("s", "sec", "second", "seconds"),
+    "min": ("min", "minute", "minutes"),
+    "h": ("h", "hour", "hours"),
+    "d": ("d", "day", "days"),
+    "w": ("w", "week", "weeks"),
+}
+_UNIT_OF = {spelling: unit for unit, spellings in SPELLINGS.items() for spelling in spellings}
 LONGEST = 2**63 // 10**9  # seconds; times have 64 bits of nanoseconds
+
+
+def unit_of(word: str) -> str | None:
+    """The unit of time that a word names, spelled out or not: ms, s, min, h, d or w."""
+    return _UNIT_OF.get(word.lower())
 
 
 def seconds_of(value: Fraction, unit: str) -> Fraction | None:
