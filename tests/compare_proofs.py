@@ -20,6 +20,7 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.formula import free_variables
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.why.policies import why
+from tests.evidence_by_definition import Proof
 from tests.random_matches import random_matching
 from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy
 
@@ -113,6 +114,11 @@ def compare(seed: int, path: Any, *, matching: bool = False) -> Counter[str]:
         try:
             checker.check(evidence)
         except EvidenceError as error:
+            raise AssertionError(f"seed {seed}: {text}\nlog {log}\n{given}: {error}\n{evidence}") from error
+        told = [{**node, "formula": parse_formula(node["formula"], "node")[0]} for node in evidence["nodes"]]
+        try:
+            Proof(body, log, told).check()
+        except AssertionError as error:
             raise AssertionError(f"seed {seed}: {text}\nlog {log}\n{given}: {error}\n{evidence}") from error
         counts["proofs"] += 1
         counts["nodes"] += len(evidence["nodes"])

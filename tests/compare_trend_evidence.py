@@ -21,6 +21,7 @@ from hamlet.language.query import Taken
 from hamlet.why.trends.why import why
 from tests.case_files import oracle_options
 from tests.compare_random import features_of
+from tests.evidence_by_definition import steps_of, steps_told
 from tests.strategies import random_case
 
 _NOT_FOR_THE_CHECK = ("sharing", "benefit", "numbers", "count_type", "threads")
@@ -145,6 +146,32 @@ def _same_trends(
             if all(_taken(events, each.pairs, asked) == group[asked.column] for asked in taken)
         )
         assert sorted(paths_of(steps)) == expected, where
+    own = [
+        [
+            each
+            for each in listed
+            if [each.window_start, each.window_end] == evidence["window"] and each.operand == operand
+            if all(repr(dict(each.key).get(name, value)) == repr(value) for name, value in group.items())
+            if all(_taken(events, each.pairs, asked) == group[asked.column] for asked in taken)
+        ]
+        for operand in range(2)
+    ]
+    shared = {(each.pairs, each.key) for each in own[1]}
+    own.append([each for each in own[0] if (each.pairs, each.key) in shared])
+    for place, steps in enumerate(lists):
+        patterns = oracle.operands(query) if place == 2 else [oracle.operands(query)[place]]
+        known = steps_of(
+            patterns,
+            [(each.pairs, {name: v for name, v in each.key if name not in group}) for each in own[place]],
+            query.longest is not None,
+            lambda pairs: [_beginning(events, pairs, asked) for asked in taken],
+        )
+        assert steps_told(steps) == known, f"{steps_told(steps)}\nnot {known}\n{where}"
+
+
+def _beginning(events: Any, pairs: Sequence[tuple[int, str]], asked: Taken) -> Any:
+    """What a beginning has taken; nothing is not NULL, since a first event may still come."""
+    return _taken(events, pairs, asked) if any(variable == asked.variable for _, variable in pairs) else "nothing"
 
 
 def _taken(events: Any, pairs: Sequence[tuple[int, str]], asked: Taken) -> Any:

@@ -77,6 +77,55 @@ def test_what_names_no_row_is_said(policy: Policy) -> None:
         why(policy, EVENTS, {"u": "ann", "a": 1, "time_point": 9})
 
 
+def test_equal_claims_at_neighbouring_time_points_are_one_wherever_they_stand() -> None:
+    text = "((x >= 0) SINCE[4,9] ((x >= 0) AND p(x))) AND q(x)"
+    log = "@0 p(1);\n@3 ;\n@5 q(1);\n"
+    policy = Policy.parse(text, "p(x: int) q(x: int)")
+    evidence = why(policy, log_of(log), {"x": 1})
+    told = [node["time_point"] for node in evidence.data["nodes"] if node["formula"] == "x >= 0"]
+    assert told == [[0, 2]]
+    check(text, log_of(log), evidence, signature="p(x: int) q(x: int)")
+
+
+def log_of(text: str) -> list[dict[str, Any]]:
+    """A log of single values as dicts, one for each time-point."""
+    found = []
+    for line in text.splitlines():
+        time, _, rest = line.strip("@;").partition(" ")
+        name, _, value = rest.rstrip(");").partition("(")
+        found.append({"time": int(time), "type": name or "other", "x": int(value) if value else None})
+    return found
+
+
+def test_integers_beyond_64_bits_are_digits(tmp_path: Path) -> None:
+    signature, text = "p(x: int)", "p(x) AND y = x * x"
+    large = 10**29 + 7
+    (tmp_path / "p.log").write_text(f"@0 p({large}) p(2);\n")
+    policy = Policy.parse(text, signature)
+    row = {"time_point": 0, "x": str(large), "y": str(large * large)}
+    evidence = why(policy, str(tmp_path / "p.log"), row)
+    assert evidence.holds
+    assert evidence.data["nodes"][0]["valuation"] == {"x": str(large)}
+    check(text, str(tmp_path / "p.log"), json.loads(evidence.json()), signature=signature)
+
+
+def test_rows_of_verdicts_are_told_as_they_are() -> None:
+    signature, text = "e()", "EVENTUALLY[0,5] e()"
+    events = [{"time": time, "type": kind} for time, kind in zip((0, 2, 2, 3, 9), ".,;.e", strict=True)]
+    policy = Policy.parse(text, signature)
+    given = {"verdicts": "equivalent", "time_points": "event"}
+    for row in run(policy, events, **given).rows():
+        evidence = why(policy, events, {name: row[name] for name in ("time", "offset")}, **given)
+        told = evidence.data["row"]
+        assert {name: told.get(name) for name in row} == {**row, "policy": told["policy"]}
+        if row["verdict"] is not None:
+            assert evidence.data["nodes"][-1]["holds"] is row["verdict"]
+            wrong = why(policy, events, {**row, "verdict": not row["verdict"]}, **given)
+            assert not wrong.holds
+            check(text, events, wrong, signature=signature, time_points="event")
+        check(text, events, evidence, signature=signature, time_points="event")
+
+
 def test_a_wrong_child_is_found(policy: Policy) -> None:
     data: dict[str, Any] = json.loads(why(policy, EVENTS, {"u": "ann"}).json())
     (wide,) = [place for place, node in enumerate(data["nodes"]) if node["formula"] == "report(u)"]

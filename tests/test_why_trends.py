@@ -57,6 +57,39 @@ def test_what_stands_in_the_way_of_a_row_is_named() -> None:
     check(text, EVENTS, evidence)
 
 
+@pytest.mark.parametrize(
+    ("types", "query", "reason"),
+    [
+        ("BB", "SEQ(A, NOT C, B)", "type"),
+        ("AB", "SEQ(A, B) WHERE A.v > 5", "predicate"),
+        ("AB", "SEQ(A, B) WHERE A.v > NEXT(B).v", "predicate"),
+        ("BAC", "SEQ(A, NOT C, B)", "order"),
+        ("ACB", "SEQ(A, NOT C, B)", "negation"),
+        ("AB", "SEQ(A, B, A?) HAVING COUNT(*) > 1", "having"),
+        ("AB", "SEQ(A, B) GROUP-BY COUNT(A) HAVING COUNT(*) > 1", "having"),
+        ("ABC", "SEQ(A, C) SPAN 1 s", "order"),
+    ],
+)
+def test_the_first_thing_in_the_way_is_the_reason(types: str, query: str, reason: str) -> None:
+    text = f"RETURN COUNT(*) PATTERN {query} WITHIN 10 s"
+    events = [{"time": t, "type": kind, "v": t} for t, kind in enumerate(types)]
+    row = {"window_start": 0, "count_A": 1} if "COUNT(A)" in query else {"window_start": 0}
+    evidence = hamlet.run(hamlet.Workload.parse(text), events).why(row)
+    assert (evidence.holds, evidence.data["reason"]) == (False, reason)
+    check(text, events, evidence)
+
+
+def test_a_session_that_has_no_row_is_named_by_its_start() -> None:
+    text = "RETURN k, COUNT(*) PATTERN SEQ(A, B) GROUP-BY k WITHIN SESSION 2 s"
+    events = [{"time": t, "type": kind, "k": 1} for t, kind in enumerate("BA")]
+    results = hamlet.run(hamlet.Workload.parse(text), events)
+    evidence = results.why({"k": 1, "window_start": 0})
+    assert evidence.data["window"] == [0, 3]
+    check(text, events, evidence)
+    with pytest.raises(OptionError, match="no session of this group begins at 1"):
+        results.why({"k": 1, "window_start": 1})
+
+
 def test_what_names_no_row_is_said() -> None:
     results = hamlet.run(hamlet.Workload.parse(TEXT), [*EVENTS, *({**each, "k": 2} for each in EVENTS)])
     with pytest.raises(OptionError, match="2 rows match"):
@@ -65,6 +98,10 @@ def test_what_names_no_row_is_said() -> None:
         results.why({"query": "q2"})
     with pytest.raises(OptionError, match="window_start in the row"):
         results.why({"k": 7})
+    with pytest.raises(OptionError, match="no column 'n'; they have window_start, window_end, k, count, s"):
+        results.why({"n": 7})
+    with pytest.raises(OptionError, match="no window of q1 begins at 3; windows begin at 0 and 10"):
+        results.why({"window_start": 3, "k": 1})
     stream = hamlet.run(hamlet.Workload.parse(TEXT), iter(EVENTS))
     with pytest.raises(UnsupportedError, match="read once only"):
         stream.why({"k": 1})
@@ -78,9 +115,23 @@ def test_more_steps_than_the_limit_are_samples() -> None:
     assert evidence.data["samples"][0] == [[0, "A"]]
     assert "no more" in evidence.text()
     check(text, events, evidence)
+    both = text.replace("A+", "A+ AND SEQ(A, A?)")
+    evidence_of_both = hamlet.run(hamlet.Workload.parse(both), events).why({}, limit=10)
+    assert (evidence_of_both.data["steps"], "operands" in evidence_of_both.data) == (None, False)
+    check(both, events, evidence_of_both)
     evidence.data["samples"][0] = [[1, "A"], [0, "A"]]
     with pytest.raises(EvidenceError):
         check(text, events, evidence)
+
+
+def test_a_window_of_any_size_has_samples() -> None:
+    events = [{"time": t, "type": "AB"[t % 2]} for t in range(8_000)]
+    text = "RETURN COUNT(*) PATTERN SEQ(A+, NOT C, B) WITHIN 100000 s"
+    evidence = hamlet.run(hamlet.Workload.parse(text), events).why({}, limit=20)
+    assert evidence.data["steps"] is None
+    assert len(evidence.data["samples"]) == 3
+    text = text.replace("C, B", "B, C")  # of a type that never comes
+    assert hamlet.run(hamlet.Workload.parse(text), events).why({"window_start": 0}).data["reason"] == "type"
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.checker import trends, values
-from hamlet.checker.policies import Checker
+from hamlet.checker.policies import Checker, whole
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
 from hamlet.input.ticks import time_in_ticks
@@ -133,4 +133,4 @@ def policy_checker(text: str, signature_text: str, events: Any, open_end: bool, 
 
 def _value(value: Any, kind: str) -> Any:
     """A field of a log as a value of its type; integers beyond 64 bits come as digits or decimals."""
-    return int(value) if kind == "int" else value
+    return whole(str(value)) if kind == "int" and not isinstance(value, int) else value

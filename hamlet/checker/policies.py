@@ -204,7 +204,11 @@ class Checker:
             if claim.sets[name].others or claim.sets[name].values != {_typed(told, self.root.types.get(name, ""))}:
                 raise EvidenceError(f"the row's {name} is {told!r}, that of the last node is another", claim.place)
         if "verdict" in row:
-            if row["verdict"] is not claim.holds or evidence.get("holds") is not True:
+            offset = claim.low - bisect_left(self._times, self._times[claim.low])
+            same_as = row["verdict"] is None and "same_as_time" in row
+            if row.get("offset", offset) != offset:
+                raise EvidenceError(f"the row's offset is {offset}", claim.place)
+            if evidence.get("holds") is not (same_as or row["verdict"] is claim.holds):
                 raise EvidenceError("the verdict is not what the last node claims", claim.place)
         elif evidence.get("holds") is not (claim.holds is not (self.is_policy or negate)):
             raise EvidenceError("holds is not what the last node shows", claim.place)
@@ -569,9 +573,7 @@ def _kinds(formula: Any, signature: Mapping[Key, Sequence[str]], lets: Mapping[K
                 if isinstance(each, f.Variable):
                     found[each.name] = kind
         case f.Comparison(_, left, right):
-            for one, two in ((left, right), (right, left)):
-                if isinstance(one, f.Variable) and isinstance(two, f.Constant):
-                    found[one.name] = {int: "int", float: "float", str: "string"}.get(type(two.value), "bool")
+            _alike_kinds(left, right, found)
         case f.Aggregation(result, operator, variable, groups, body):
             inner = _kinds(body, signature, lets)
             given = {"CNT": "int", "AVG": "float", "MED": "float"}
@@ -580,9 +582,38 @@ def _kinds(formula: Any, signature: Mapping[Key, Sequence[str]], lets: Mapping[K
         case f.Let():
             return _kinds(formula.body, signature, {**lets, (formula.name, len(formula.parameters)): (formula, [])})
         case _:
-            for child in f.children(formula):
+            below = f.children(formula)
+            for child in below:
                 found = {**_kinds(child, signature, lets), **{name: kind for name, kind in found.items() if kind}}
+            for child in below:
+                if isinstance(child, f.Comparison):
+                    _alike_kinds(child.left, child.right, found)
     return {name: kind for name, kind in found.items() if kind}
+
+
+def _alike_kinds(left: Any, right: Any, known: dict[str, str]) -> None:
+    """Both sides of a comparison are of one type."""
+    for one, two in ((left, right), (right, left)):
+        if isinstance(one, f.Variable) and not known.get(one.name):
+            known[one.name] = _kind(two, known)
+
+
+def _kind(term: Any, known: Mapping[str, str]) -> str:
+    """The type of a term, as far as constants, functions and known variables tell."""
+    match term:
+        case f.Constant(value):
+            return {int: "int", float: "float", str: "string"}.get(type(value), "bool")
+        case f.Call(function, _):
+            return {"f": "float", "s": "string", "i": "int"}.get(
+                function[-1] if "2" in function else "", "int" if function != "FORMAT_DATE" else "string"
+            )
+        case f.Variable(name):
+            return known.get(name, "")
+        case f.Negative(inner):
+            return _kind(inner, known)
+        case f.Arithmetic(_, left, right):
+            return _kind(left, known) or _kind(right, known)
+    return ""
 
 
 def _values(told: Any, kind: str, place: int) -> Values:
@@ -605,11 +636,11 @@ def _typed(told: Any, kind: str) -> Typed:
         except (ValueError, OverflowError):
             return typed(told)
     if kind == "int" and isinstance(told, str) and re.fullmatch(r"-?[0-9]+", told):
-        return typed(_whole(told))
+        return typed(whole(told))
     return typed(told) if isinstance(told, str | int | float | bool) else typed(repr(told))
 
 
-def _whole(digits: str) -> int:
+def whole(digits: str) -> int:
     """An integer of any size, whatever the host's limit for text is."""
     size = 4000
     number = 0

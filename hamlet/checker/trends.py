@@ -144,21 +144,19 @@ class Checker:
         task = _Task(self, found[0], evidence)
         lists = evidence.get("operands") or [evidence.get("steps")]
         patterns = task.patterns
+        if lists == [None]:
+            task.samples(evidence.get("samples"))
+            return
         if not isinstance(lists, list) or len(lists) != (3 if len(patterns) == 2 else 1):
             raise EvidenceError("there is one list of steps, or three for AND")
         graphs = []
         for place, told in enumerate(lists):
             own = [patterns[place]] if place < 2 else list(patterns)
-            if told is None:
-                continue
             if not isinstance(told, list):
                 raise EvidenceError("steps are a list")
             graph = [step for key in task.keys for step in _Graph(task, own, key).steps]
             _match(task, graph, told)
             graphs.append(graph)
-        if None in lists:
-            task.samples(evidence.get("samples"))
-            return
         check_row(task.query, evidence, graphs, self._read)
 
 
@@ -588,9 +586,9 @@ def whole(told: Any) -> int:
     if isinstance(told, bool) or not isinstance(told, int | str):
         raise ValueError
     if isinstance(told, str):
-        from hamlet.checker.policies import _whole
+        from hamlet.checker.policies import whole as of_digits
 
-        return _whole(told)
+        return of_digits(told)
     return told
 
 

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.frontend.reports import Reports
 from hamlet.language.schema import Clock
-from hamlet.output.digits import decimal_digits
+from hamlet.output.digits import integer_of
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.analysis.typecheck import check_types
-from hamlet.policies.logs.source import Source, open_source
+from hamlet.policies.logs.source import Source, open_source, types_of
 from hamlet.policies.options import FileOptions
 from hamlet.policies.running import run
 from hamlet.policies.syntax.columns import ROWS, VERDICTS, column_names
@@ -49,6 +49,7 @@ from hamlet.why.proofs.prover import Node, Prover, Unproved
 from hamlet.why.proofs.truth import Scope, Truths, is_past
 from hamlet.why.proofs.values import Others
 
+_SAME = ("same_as_time", "same_as_offset")
 _COLUMNS = ("policy", "time", "time_point", "offset", "verdict", "same_as_time", "same_as_offset")
 _NO_NAMES = Scope({})
 
@@ -90,16 +91,18 @@ def why(
     reading = dict(options)
     known = {name: value for name, value in options.items() if name in FileOptions.__dataclass_fields__}
     open_options = {"negate": negate, "open_end": open_end, "verdicts": verdicts, "time_points": time_points, **known}
-    if "time_point" not in given or any(columns[name] not in given for name in names):
+    named_point = "time_point" in given or (verdicts != "satisfied" and {"time", "offset"} <= given.keys())
+    if not named_point or any(columns[name] not in given for name in names):
         found = only_row(run(policy, events, **open_options).rows(), given)
         if found is None:
-            lacking = [each for each in ("time_point", *columns.values()) if each not in given]
+            named_by = ("time_point",) if verdicts == "satisfied" else ("time", "offset")
+            lacking = [each for each in (*named_by, *columns.values()) if each not in given]
             raise OptionError(
                 f"no row matches, and the evidence of a row that is not there needs {', '.join(lacking)} in --row, too"
             )
         given = dict(found)
     source = open_source(events, policy.signature, predicates(body), time_points=time_points, **_reading(reading))
-    log = _Log(source, open_end)
+    log = _Log(source, types_of(policy.signature), open_end)
     point = log.point_of(given)
     valuation = {name: _typed(given[columns[name]], types.get(name, "int")) for name in names}
     points = log.points(point, body, valuation)
@@ -115,11 +118,18 @@ def why(
         ) from None
     holds = nodes[-1].holds
     in_result = holds is (not (is_policy or negate))
-    named = {"policy": policy.name, "time": log.shown_time(point), "time_point": point}
+    named: dict[str, Any] = {"policy": policy.name, "time": log.shown_time(point), "time_point": point}
+    if verdicts != "satisfied":
+        named["offset"] = log.offset_of(point)
     named |= {columns[name]: json_value(valuation[name]) for name in names}
     if verdicts != "satisfied":
-        named["verdict"] = holds
-        in_result = True
+        named["verdict"] = given["verdict"] if given.get("verdict") is not None else holds
+        in_result = named["verdict"] is holds
+        if verdicts == "equivalent":
+            place = {name: named[name] for name in ("time", "offset", *columns.values())}
+            own = only_row(run(policy, events, **open_options).rows(), place) or {}
+            if own.get("same_as_time") is not None:
+                named |= {name: json_value(own[name]) for name in ("verdict", *_SAME)}
     data: dict[str, Any] = {"kind": "proof", "row": named, "holds": in_result}
     if open_end:
         data["open_end"] = True
@@ -157,9 +167,10 @@ def _typed(value: Any, kind: str) -> Any:
 class _Log:
     """The time-points of an input: all times, and the tuples that a proof can need."""
 
-    def __init__(self, source: Source, open_end: bool) -> None:
+    def __init__(self, source: Source, types: Mapping[Key, tuple[str, ...]], open_end: bool) -> None:
         self._open_end = open_end
         self._per_second = source.per_second
+        self._types = types
         self._relations: dict[Key, list[tuple[Any, tuple[pa.Array, ...]]]] = {}
         parts = []
         for chunk in source.chunks():
@@ -177,6 +188,10 @@ class _Log:
         ticks = int(self.times[point])
         return ticks if self._clock is None else json_value(self._clock.present(ticks))
 
+    def offset_of(self, point: int) -> int:
+        """The place of a time-point among those of its time-stamp."""
+        return point - int(np.searchsorted(self.times, self.times[point]))
+
     def _is(self, point: int, time: Any) -> bool:
         ticks = int(self.times[point])
         return same(ticks if self._clock is None else self._clock.present(ticks), time)
@@ -190,7 +205,7 @@ class _Log:
             If the input has none such, or the row's time is another one.
         """
         point = row.get("time_point")
-        if point is None and "offset" in row:
+        if point is None and "offset" in row and "time" in row:
             equal = [place for place in range(len(self.times)) if self._is(place, row["time"])]
             if len(equal) > row["offset"]:
                 point = equal[row["offset"]]
@@ -214,7 +229,7 @@ class _Log:
                 start, end = np.searchsorted(places, [first, last + 1])
                 chosen = slice(int(start), int(end))
                 kept, columns = _fitting(places[chosen], [each[chosen] for each in fields], patterns.get(key))
-                values = [each.to_pylist() for each in columns]
+                values = [_whole(each, kind) for each, kind in zip(columns, self._types[key], strict=True)]
                 tuples = list(zip(*values, strict=True)) if values else [()] * len(kept)
                 rows += list(zip((kept - first).tolist(), tuples, strict=True))
         return Points(
@@ -225,6 +240,14 @@ class _Log:
             first=first,
             per_second=self._per_second,
         )
+
+
+def _whole(column: pa.Array, kind: str) -> list[Any]:
+    """The values of a field; integers beyond 64 bits come as decimals or as digits."""
+    values: list[Any] = column.to_pylist()
+    if kind != "int" or pa.types.is_integer(column.type):
+        return values
+    return [integer_of(str(each)) for each in values]
 
 
 def _fitting(places: Any, fields: list[pa.Array], patterns: list[dict[int, Any]] | None) -> tuple[Any, list[pa.Array]]:
@@ -322,4 +345,4 @@ def _node(node: Node, points: Points, log: _Log) -> dict[str, Any]:
     }
 
 
-__all__ = ["decimal_digits", "why"]
+__all__ = ["why"]

@@ -91,6 +91,7 @@ class Prover:
         self._points = truths.points
         self._requests: dict[Any, _Request] = {}
         self._todo: list[tuple[_Request, int, int]] = []
+        self._apart: list[list[Node]] = []  # of formulas that may need themselves at other time-points
 
     def prove(self, formula: Formula, valuation: Valuation, scope: Scope, point: int) -> list[Node]:
         """The nodes of a proof, every one behind those that it follows from; the last is the claim.
@@ -111,11 +112,40 @@ class Prover:
                 for node in request.nodes:
                     if node.low <= high and low <= node.high:
                         node.below += [each for each in below if each not in node.below]
-        return _in_order(claim.nodes[0])
+        made = _in_order(claim.nodes[0])
+        if self._apart:
+            made = self._joined(made)
+        return made
+
+    def _joined(self, made: list[Node]) -> list[Node]:
+        """Make one node of neighbours that LETPAST kept apart, where neither needs the other.
+
+        Nodes of one height, which is the longest way down, do not need each other; so joining those makes no circle.
+        """
+        heights: list[int] = []
+        for node in made:
+            heights.append(1 + max((heights[each.place] for each in node.below), default=-1))
+        joined: dict[int, Node] = {}
+        for nodes in self._apart:
+            last: Node | None = None
+            for node in nodes:
+                if (
+                    last is not None
+                    and node.place >= 0
+                    and (last.high + 1, last.holds, heights[last.place]) == (node.low, node.holds, heights[node.place])
+                ):
+                    joined[id(node)] = last
+                    last.high = node.high
+                    last.below += [each for each in node.below if each not in last.below]
+                    continue
+                last = node if node.place >= 0 else None
+        for node in made:
+            node.below = list(dict.fromkeys(joined.get(id(each), each) for each in node.below))
+        return _in_order(made[-1])
 
     def _ask(self, formula: Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> _Request:
         own = {name: valuation[name] for name in self._truths.free(formula)}
-        key = id(formula), key_of(own), id(scope)
+        key = self._truths.meaning(formula, scope), key_of(own)
         request = self._requests.get(key)
         if request is None:
             request = self._requests[key] = _Request(formula, own, scope)
@@ -145,6 +175,8 @@ class Prover:
                 last.high = point
             else:
                 request.nodes.append(Node(request.formula, request.valuation, point, point, holds))
+        if apart and len(request.nodes) > 1:
+            self._apart.append(request.nodes)
 
     def _recursive(self, formula: Formula, scope: Scope) -> bool:
         """Whether a formula uses what LETPAST defines by itself, so that it may need itself at another time-point."""

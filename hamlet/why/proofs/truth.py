@@ -83,6 +83,8 @@ class Truths:
         self._known: dict[Any, tuple[int, int, list[Run]]] = {}
         self._scopes: dict[tuple[int, int], Scope] = {}
         self._free: dict[int, tuple[str, ...]] = {}
+        self._texts: dict[Formula, tuple[int, frozenset[tuple[str, int]]]] = {}
+        self._meanings: dict[tuple[int, int], Any] = {}
 
     def free(self, formula: Formula) -> tuple[str, ...]:
         """The free variables of a formula."""
@@ -90,6 +92,17 @@ class Truths:
         if found is None:
             found = self._free[id(formula)] = free_variables(formula)
         return found
+
+    def meaning(self, formula: Formula, scope: Scope) -> Any:
+        """Equal for formulas of one text whose names stand for the same, wherever they are in the file."""
+        key = id(formula), id(scope)
+        if key not in self._meanings:
+            if formula not in self._texts:
+                self._texts[formula] = len(self._texts), frozenset(_names(formula))
+            text, used = self._texts[formula]
+            known = ((name, *map(id, scope.names[name])) for name in sorted(used & scope.names.keys()))
+            self._meanings[key] = text, tuple(known)
+        return self._meanings[key]
 
     def inside(self, let: Let, scope: Scope) -> Scope:
         """The scope of a LET's body; one for each place."""
@@ -383,3 +396,11 @@ __all__ = [
     "is_past",
     "neighbour",
 ]
+
+
+def _names(formula: Formula) -> Iterator[tuple[str, int]]:
+    """The predicates of a formula."""
+    if isinstance(formula, Predicate):
+        yield formula.name, len(formula.arguments)
+    for child in children(formula):
+        yield from _names(child)

@@ -19,11 +19,8 @@ from optimizer.template import START, Template
 
 Moment = tuple[int, int]
 Values = tuple[Any, ...]
+_MOST_SEARCHED = 20_000  # steps, of which some may turn out to be in no trend
 _NONE = ("none",)  # no event is bound to the variable yet
-
-
-class TooLarge(Exception):
-    """More steps than are listed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -127,8 +124,17 @@ class Graph:
         The values of all keys.
     taken : mapping of Taken to Any
         What GROUP-BY names beside attributes, and the values of the group.
-    most : int
-        More steps than this raise TooLarge.
+    limit : int
+        Of more steps than these some trends are enough; the graph is then not completed.
+    conditions : bool
+        Whether conditions on neighbours are asked; without them (and without negations, `guards`), the graph tells
+        readers what stands in the way of a row.
+
+    Attributes
+    ----------
+    steps : list of Step
+        All that a trend takes; where the graph is not completed those that some trends take.
+    complete : bool
     """
 
     def __init__(
@@ -138,8 +144,13 @@ class Graph:
         template: Template,
         partition: Key,
         taken: Mapping[Taken, Any],
-        most: int,
+        limit: int,
+        *,
+        accepted: bool = True,
+        conditions: bool = True,
+        guards: bool = True,
     ) -> None:
+        self._rules = accepted, conditions, guards
         self._taken = taken
         self._search = search
         self._template = template
@@ -148,7 +159,8 @@ class Graph:
         bodies = {to_text(each.body): each.body for pattern in patterns for each in negations(pattern)}
         self._negated = [Negated(search, guard.template, self._events) for guard in template.guards]
         self._bodies = bodies
-        self._most = most
+        self._limit = limit
+        self.complete = True
         self._variables = {state: template.variable(state) for state in range(1, template.size)}
         self._types = {state: template.types[template.labels[state]] for state in range(1, template.size)}
         self._into: dict[int, list[tuple[int, frozenset[int]]]] = {state: [] for state in range(template.size)}
@@ -157,6 +169,8 @@ class Graph:
             self._into[step.target].append((step.source, step.guards))
             self._from[step.source].append((step.target, step.guards))
         self.steps = self._grown()
+        for taken_step in self.steps:
+            taken_step.after = [each for each in taken_step.after if each.onward]
 
     # -------------------------------------------------------------------------------------------- building
 
@@ -164,16 +178,62 @@ class Graph:
         """All steps that a trend takes, in the order of time."""
         made: list[Step] = []
         by_state: dict[int, list[Step]] = {state: [] for state in self._variables}
-        for event in self._events:
+        enough = 2 * self._limit
+        for event, states in self._promising():
             new: list[Step] = []
-            for state, variable in self._variables.items():
-                if self._types[state] == event.type and self._search.accepts(event, variable):
-                    new += self._at(event, state, by_state)
+            for state in states:
+                new += self._at(event, state, by_state)
             for step in new:
                 by_state[step.state].append(step)
             made += new
-            if len(made) > self._most:
-                raise TooLarge
+            if len(made) > enough:
+                # later events only add to what the trends take that have ended
+                enough += enough // 2
+                kept = self._kept(made)
+                if len(kept) > self._limit or (kept and len(made) > _MOST_SEARCHED):
+                    self.complete = False
+                    return kept
+        return self._kept(made)
+
+    def _promising(self) -> list[tuple[Event, list[int]]]:
+        """The states that each event may be in by types, conditions on one event and times alone."""
+        found: list[tuple[Event, list[int]]] = []
+        earliest: dict[int, int] = {}
+        for event in self._events:
+            fitting = [
+                state
+                for state, variable in self._variables.items()
+                if self._types[state] == event.type and self._accepts(event, variable)
+                if any(
+                    source == START or earliest.get(source, event.time + 1) <= event.time
+                    for source in self._before(state)
+                )
+            ]
+            for state in fitting:
+                earliest.setdefault(state, event.time)
+            if fitting:
+                found.append((event, fitting))
+        finals = {each.state for each in self._template.finals}
+        latest: dict[int, int] = {}
+        kept: list[tuple[Event, list[int]]] = []
+        for event, fitting in reversed(found):
+            states = [
+                state
+                for state in fitting
+                if (state in finals and self._search.window.holds(event))
+                or any(latest.get(target, event.time - 1) >= event.time for target, _ in self._from[state])
+            ]
+            for state in states:
+                latest.setdefault(state, event.time)
+            if states:
+                kept.append((event, states))
+        return kept[::-1]
+
+    def _before(self, state: int) -> list[int]:
+        return [source for source, _ in self._into[state]]
+
+    def _kept(self, made: Sequence[Step]) -> list[Step]:
+        """The steps among these that a trend takes, with the ways from each to an end."""
         finals = {each.state: each.guards for each in self._template.finals}
         following: dict[int, list[Step]] = {}
         for step in made:
@@ -186,10 +246,7 @@ class Graph:
                     finals[step.state], step.event, None, first
                 )
             step.onward = step.ends + sum(each.onward for each in following.get(id(step), ()))
-        kept = [step for step in made if step.onward]
-        for step in kept:
-            step.after = [each for each in step.after if each.onward]
-        return kept
+        return [step for step in made if step.onward]
 
     def _at(self, event: Event, state: int, by_state: Mapping[int, list[Step]]) -> list[Step]:
         """The steps of an event at a state: one, with SPAN one for each first event; for each that was taken."""
@@ -248,7 +305,8 @@ class Graph:
             return False
         if before.first is not None and search.longest is not None and event.time - before.first.time > search.longest:
             return False
-        if not search.connects((before.event, before.variable), (event, self._variables[state])):
+        pair = (before.event, before.variable), (event, self._variables[state])
+        if self._rules[1] and not search.connects(*pair):
             return False
         return not self._forbidden(guards, before.event, event, before.first) and not self._skips(before, event)
 
@@ -275,8 +333,13 @@ class Graph:
             for target, guards in self._from[before.state]
         )
 
+    def _accepts(self, event: Event, variable: str) -> bool:
+        return not self._rules[0] or self._search.accepts(event, variable)
+
     def _forbidden(self, guards: frozenset[int], left: Event | None, right: Event | None, first: Event | None) -> bool:
-        return any(self._negated[guard].between(self._search, left, right, first) for guard in guards)
+        return self._rules[2] and any(
+            self._negated[guard].between(self._search, left, right, first) for guard in guards
+        )
 
     # ------------------------------------------------------------------------------------------ for readers
 
@@ -350,4 +413,4 @@ def _moment(event: Event) -> tuple[int, bool, Any]:
     return event.time, event.order is not None, event.order if event.order is not None else 0
 
 
-__all__ = ["Graph", "Match", "Negated", "Step", "TooLarge", "partitions", "samples"]
+__all__ = ["Graph", "Match", "Negated", "Step", "partitions", "samples"]

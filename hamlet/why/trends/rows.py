@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from hamlet.language.automaton import templates
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.query import Aggregate
+from hamlet.language.query import Aggregate, Taken
 from hamlet.oracle import Search, Stream
-from hamlet.why.trends.graph import Step
+from hamlet.why.trends.graph import Graph, Step, partitions
+from optimizer.template import START, Template
 
 _NEAREST = 10
 
@@ -54,25 +56,50 @@ def reason_of(
     analysed: AnalysedQuery,
     search: Search,
     group: Mapping[str, Any],
-    steps: Sequence[int],
+    taken: Mapping[Taken, Any],
+    exists: bool,
     others: Sequence[Mapping[str, Any]],
     row: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The first thing that stands in the way of a row, with the events that came nearest: for readers."""
-    if any(steps):
+    if exists:
         same_window = [dict(each) for each in others if each.get("window_start") == row.get("window_start")]
         if analysed.query.top is not None and same_window:
             return {"reason": "top", "above": same_window}
         return {"reason": "having"} if analysed.query.having is not None else {}
-    positive = {name: kind for name, kind in analysed.types.items() if name not in analysed.negated}
     own = [event for event in search.events if search.agree(group, event) is not None and search.window.holds(event)]
-    seen = {kind: [event for event in own if event.type == kind] for kind in positive.values()}
-    if not all(seen.values()):
-        nearest = [event.index for events in seen.values() for event in events]
-        return {"reason": "type", "nearest": nearest[:_NEAREST]}
-    accepted = {name: [event for event in seen[kind] if search.accepts(event, name)] for name, kind in positive.items()}
-    if not all(accepted.values()):
-        lost = next(name for name, events in accepted.items() if not events)
-        return {"reason": "predicate", "nearest": [event.index for event in seen[positive[lost]]][:_NEAREST]}
-    nearest = [events[-1].index for events in accepted.values()]
-    return {"reason": "negation" if analysed.negated else "order", "nearest": nearest[:_NEAREST]}
+    made = templates(analysed.patterns)[: len(analysed.patterns)]
+    present = {event.type for event in own}
+    accepted = {
+        name for name, kind in analysed.types.items() if any(e.type == kind and search.accepts(e, name) for e in own)
+    }
+    nearest = [next((e.index for e in reversed(own) if e.type == kind), None) for kind in analysed.types.values()]
+    near = {"nearest": [each for each in dict.fromkeys(nearest) if each is not None][:_NEAREST]}
+    if not all(_spells(each, lambda _, kind: kind in present) for each in made):
+        return {"reason": "type", **near}
+    if not all(_spells(each, lambda name, _: name in accepted) for each in made):
+        lost = [name for name in analysed.types if name not in accepted and name not in analysed.negated]
+        seen = [event.index for event in own if event.type in {analysed.types[name] for name in lost}]
+        return {"reason": "predicate", "nearest": seen[:_NEAREST]}
+    keys = list(partitions(search, group))
+    for reason, conditions in (("order", False), ("predicate", True)):
+        for pattern, template in zip(analysed.patterns, made, strict=True):
+            graphs = (
+                Graph(search, [pattern], template, key, taken, 1, conditions=conditions, guards=False) for key in keys
+            )
+            if not any(graph.steps for graph in graphs):
+                return {"reason": reason, **near}
+    return {"reason": "negation" if analysed.negated else "order", **near}
+
+
+def _spells(template: Template, may: Callable[[str, str], bool]) -> bool:
+    """Whether a word of a pattern is made of some variables, by their names and types."""
+    reached = {START}
+    for _ in range(template.size):
+        reached |= {
+            step.target
+            for step in template.transitions
+            if step.source in reached
+            and may(template.variable(step.target), template.types[template.labels[step.target]])
+        }
+    return any(each.state in reached for each in template.finals)

@@ -14,17 +14,16 @@ from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import Attribute, Group, ReturnItem, Semantics, Taken
 from hamlet.language.schema import Clock
-from hamlet.oracle import Search, Window
+from hamlet.oracle import Event, Search, Window
 from hamlet.parallel.run import run
 from hamlet.planner.workload import Workload
 from hamlet.why.evidence import Evidence, json_value, only_row, same
-from hamlet.why.trends.graph import Graph, Step, TooLarge, partitions, samples
+from hamlet.why.trends.graph import Graph, Step, partitions, samples
 from hamlet.why.trends.reading import Chosen, chosen
 from hamlet.why.trends.rows import aggregates_of, reason_of
 
 _MOST_SAMPLES = 3
 _MOST_FORBIDDEN = 20
-_MOST_SEARCHED = 20_000  # steps of a graph that only samples are taken from
 _EDGES = ("window_start", "window_end")
 _READING = ("input_format", "delimiter", "bad_rows", "since", "until")
 _OPENING = ("time_column", "type_column", "order_column", "time_unit", "timezone", *_READING[:3])
@@ -154,6 +153,7 @@ class _Row:
         }
         self._work, self._columns = _with_groups(workload.select([query.name]), analysed)
         types = frozenset(analysed.types.values()) if query.semantics is not Semantics.CONTIGUOUS else None
+        self._known(given)
         named = [name for name, column in self._columns.items() if column in given]
         edges = self._edges(given)
         whole = edges is None or query.session
@@ -165,8 +165,19 @@ class _Row:
         found = only_row(rows, given)
         self.holds = found is not None
         self.others = rows
+        if (
+            found is None
+            and edges is None
+            and given.get("window_start") is not None
+            and len(named) == len(self._columns)
+        ):
+            edges = self._session(given)
         if found is None and (edges is None or len(named) < len(self._columns)):
-            lacking = [name for name in ("window_start", *self._columns.values()) if name not in given]
+            lacking = [
+                name
+                for name in (*_EDGES[: 1 + ("window_start" in given)], *self._columns.values())
+                if name not in given
+            ]
             raise OptionError(
                 f"no row of {query.name} matches, and the evidence of a row that is not there needs "
                 f"{', '.join(lacking) or 'window_start'} in the row, too"
@@ -181,6 +192,37 @@ class _Row:
                 self.taken[named_by] = self._taken_value(named_by, self.row.get(column))
         returned = {item.column for item in query.items}
         self.row = {name: value for name, value in self.row.items() if name in returned or name in _EDGES}
+
+    def _known(self, given: Mapping[str, Any]) -> None:
+        """Refuse columns that no row has."""
+        query = self._analysed.query
+        known = list(dict.fromkeys([*_EDGES, *(item.column for item in query.items), *self._columns.values()]))
+        for name in given:
+            if name not in known:
+                raise OptionError(f"rows of {query.name} have no column {name!r}; they have {', '.join(known)}")
+
+    def _session(self, given: Mapping[str, Any]) -> tuple[int, int] | None:
+        """The session of a group that begins at the row's window_start, None for none."""
+        query = self._analysed.query
+        if not query.session or query.within is None:
+            return None
+        gap = query.within.ticks(self._clock.ticks_per_second)[0]
+        start = time_in_ticks(given["window_start"], self._clock)
+        group = {name.name: given[column] for name, column in self._columns.items() if isinstance(name, Attribute)}
+        times = sorted(event.time for event in self._of_session(group))
+        if start not in times or any(start - gap <= time < start for time in times):
+            raise OptionError(f"no session of this group begins at {given['window_start']}")
+        end = start
+        for time in times:
+            end = time if end <= time <= end + gap else end
+        return start, end + gap
+
+    def _of_session(self, group: Mapping[str, Any]) -> Iterator[Event]:
+        """The events of the query's types with the values of a group."""
+        types, stream = set(self._analysed.types.values()), self.chosen.stream
+        for event in stream.events:
+            if event.type in types and all(same(stream.read(event, name), value) for name, value in group.items()):
+                yield event
 
     def _input(self, source: EventSource) -> Any:
         """The chosen events for a run: dicts where an attribute that none has is NULL."""
@@ -214,10 +256,18 @@ class _Row:
         if given.get("window_start") is None:
             return None
         start = time_in_ticks(given["window_start"], self._clock)
-        if given.get("window_end") is not None:
+        if given.get("window_end") is not None and (query.session or self._clock.zone is not None):
             return start, time_in_ticks(given["window_end"], self._clock)
-        length = query.within.ticks(self._clock.ticks_per_second)[0]
-        return (start, start + length) if not query.session and self._clock.zone is None else None
+        if query.session or self._clock.zone is not None:
+            return None
+        per_second = self._clock.ticks_per_second
+        length = query.within.ticks(per_second)[0]
+        slide = length if query.slide is None else query.slide.ticks(per_second)[0]
+        away = (start - (0 if query.offset is None else query.offset.ticks(per_second)[0])) % slide
+        if away:
+            near = " and ".join(str(self._clock.present(each)) for each in (start - away, start - away + slide))
+            raise OptionError(f"no window of {query.name} begins at {given['window_start']}; windows begin at {near}")
+        return start, start + length
 
     def _reach(self, start: int, end: int) -> tuple[int | None, int | None]:
         """The times that can matter for a window."""
@@ -237,14 +287,7 @@ class _Row:
         end = time_in_ticks(self.row["window_end"], self._clock)
         if not query.session:
             return Window(start, end)
-        types = set(self._analysed.types.values())
-        held = frozenset(
-            event
-            for event in events
-            if start <= event.time <= end
-            and event.type in types
-            and all(same(self.chosen.stream.read(event, name), value) for name, value in self.group.items())
-        )
+        held = frozenset(event for event in self._of_session(self.group) if start <= event.time <= end)
         return Window(start, end, held)
 
 
@@ -254,37 +297,30 @@ def _graphs(
     """Steps, or samples of trends, of one pattern or of the operands of AND."""
     made = templates(analysed.patterns)
     keys = list(partitions(search, group))
-    lists: list[list[Step] | None] = []
-    graphs: list[list[Graph]] = []
-    shown: list[list[Step]] = []
+    lists: list[list[Step]] = []
+    graphs: list[Graph] = []
     for place, template in enumerate(made):
         patterns = analysed.patterns if place == 2 else [analysed.patterns[place]]
-        try:
-            own = [Graph(search, patterns, template, key, found.taken, _MOST_SEARCHED) for key in keys]
-        except TooLarge:
-            raise UnsupportedError(
-                f"more than {_MOST_SEARCHED:,} steps of trends lie in the window; evidence is for smaller ones"
-            ) from None
-        found_steps = sorted((step for graph in own for step in graph.steps), key=lambda step: step.event.time)
-        graphs.append(own)
-        lists.append(found_steps if len(found_steps) <= limit else None)
-        shown += [] if lists[-1] is not None else [list(path) for path in samples(found_steps, _MOST_SAMPLES)]
+        own = [Graph(search, patterns, template, key, found.taken, limit) for key in keys]
+        lists.append(sorted((step for graph in own for step in graph.steps), key=lambda step: step.event.time))
+        graphs += own
+    listed = all(graph.complete for graph in graphs) and sum(map(len, lists)) <= limit
     for steps in lists:
-        for place, step in enumerate(steps or ()):
+        for place, step in enumerate(steps):
             step.place = place
-    told = [None if steps is None else [_step(step, search, found) for step in steps] for steps in lists]
+    told = [[_step(step, search, found) for step in steps] for steps in lists] if listed else [None]
     data: dict[str, Any] = {"steps": told[0]} if len(told) == 1 else {"operands": told}
-    if None in lists:
-        data["samples"] = [[[step.event.index, step.variable] for step in path] for path in shown]
-    forbidden = [each for own in graphs for graph in own for each in _forbidden(graph)]
-    if forbidden and len(told) == 1 and lists[0] is not None:
+    if not listed:
+        paths = [path for steps in lists[:2] for path in samples(steps, _MOST_SAMPLES)]
+        data["samples"] = [[[step.event.index, step.variable] for step in path] for path in paths]
+    forbidden = [each for graph in graphs for each in _forbidden(graph)]
+    if forbidden and len(made) == 1 and listed:
         data["forbidden"] = forbidden[:_MOST_FORBIDDEN]
     if not found.holds:
-        if None not in lists:
-            values = aggregates_of(analysed, [steps or [] for steps in lists], search.stream)
-            if values is not None:
-                data["values"] = json_value(values)
-        data |= reason_of(analysed, search, group, [len(steps or ()) for steps in lists], found.others, found.row)
+        values = aggregates_of(analysed, lists, search.stream) if listed else None
+        if values is not None:
+            data["values"] = json_value(values)
+        data |= reason_of(analysed, search, group, found.taken, any(lists), found.others, found.row)
     return data
 
 
