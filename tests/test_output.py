@@ -24,7 +24,8 @@ from hamlet.errors import OptionError, OutputError
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of
-from hamlet.output.files import check_destination, stream_out, write
+from hamlet.output.files import stream_out, write
+from hamlet.output.place import check_destination
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.result import Results
 

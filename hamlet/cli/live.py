@@ -21,8 +21,8 @@ from hamlet.cli.progress import summary_line
 from hamlet.errors import OptionError
 from hamlet.input.live.sources import FileSource, FolderSource, ListenSource, PipeSource, Source, host_of
 from hamlet.input.ticks import seconds_of
-from hamlet.output.files import check_destination
 from hamlet.output.live import FileSink, PartFiles, SocketSink, connector
+from hamlet.output.place import check_destination
 from hamlet.runtime.drive import Driver
 from hamlet.runtime.feed import BadRows
 from hamlet.runtime.output import FolderOutput, Output, TextOutput

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
+from hamlet.cli.lasting import lasting
 from hamlet.cli.options import Input, inputs_of
-from hamlet.errors import DataError, Diagnostic, HamletError, OptionError, WorkloadError, one_of
-from hamlet.findings.texts import with_values
+from hamlet.errors import Diagnostic, HamletError, OptionError, WorkloadError
 from hamlet.input.events import EventSource, open_events
-from hamlet.input.files import FORMATS, format_of
+from hamlet.input.mistyped import with_values
 from hamlet.planner.workload import Workload, mistaken_row_names, mistakes
 
 _OF_EVENTS = (".csv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".bz2")
@@ -84,50 +81,3 @@ def _with_columns(error: WorkloadError, workload: str, source: Input, columns: d
     except HamletError:
         return error
     return WorkloadError([*error.diagnostics, *mistakes(workload, schema)])
-
-
-def lasting(source: Input, input_format: str | None, more_formats: Sequence[str] = ()) -> Input:
-    """The name of an input that can be read twice; that of a copy, kept while the command runs, where it cannot.
-
-    Parameters
-    ----------
-    source : str or list of str
-        As the user named it, or them; ``-`` is standard input.
-    input_format : str or None
-        As the user named it.
-    more_formats : sequence of str
-        Formats that can be read besides those of every command, for messages.
-    """
-    if isinstance(source, list):
-        return [_lasting(each, input_format, more_formats) for each in source]
-    return _lasting(source, input_format, more_formats)
-
-
-def _lasting(source: str, input_format: str | None, more_formats: Sequence[str]) -> str:
-    if source == "-":
-        if input_format is None:
-            raise click.UsageError(f"--input - needs --input-format: {one_of((*FORMATS, *more_formats))}")
-        return _copied(sys.stdin.buffer, f"standard-input.{input_format}")
-    if Path(source).is_fifo():
-        with open(source, "rb") as pipe:
-            known = input_format in more_formats
-            ending = input_format if known else format_of(Path(source), input_format)
-            return _copied(pipe, f"{Path(source).name}.{ending}")
-    return source
-
-
-def _copied(stream: BinaryIO, name: str) -> str:
-    context = click.get_current_context()
-    copies: dict[str, str] = context.meta.setdefault("hamlet.copies", {})
-    if name in copies:  # several readers of one call: a pipe gives what it has once
-        return copies[name]
-    folder = tempfile.TemporaryDirectory(prefix="hamlet-")
-    context.call_on_close(folder.cleanup)
-    copy = Path(folder.name, name)
-    try:
-        with copy.open("wb") as file:
-            shutil.copyfileobj(stream, file)
-    except OSError as error:
-        raise DataError(f"cannot copy the input to {folder.name}: {error.strerror or error}") from None
-    copies[name] = str(copy)
-    return copies[name]

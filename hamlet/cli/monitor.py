@@ -26,9 +26,8 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
-from hamlet.output.files import check_destination
 from hamlet.output.html import SHOWN_ROWS
-from hamlet.output.place import check_beside
+from hamlet.output.place import check_beside, check_destination
 from hamlet.runtime.tenant import Tenant
 
 ROWS_FOUND = 3  # the exit code of --fail-on-rows

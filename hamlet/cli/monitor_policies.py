@@ -12,8 +12,8 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet.cli.lasting import lasting
 from hamlet.cli.live import Live, States
-from hamlet.cli.loading import lasting
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar

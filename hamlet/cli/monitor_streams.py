@@ -11,8 +11,9 @@ from typing import Any
 import click
 import pyarrow as pa
 
+from hamlet.cli.lasting import lasting
 from hamlet.cli.live import Live, States
-from hamlet.cli.loading import lasting, load
+from hamlet.cli.loading import load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.engine.where import chosen_events

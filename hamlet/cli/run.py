@@ -38,8 +38,8 @@ from hamlet.cli.sql import is_sql, run_text, tables_of, text_of
 from hamlet.engine.live_filter import filter_of
 from hamlet.engine.where import chosen_events
 from hamlet.input.events import EventSource
-from hamlet.output.files import check_destination, check_format, stream_out, write
-from hamlet.output.place import check_beside
+from hamlet.output.files import check_format, stream_out, write
+from hamlet.output.place import check_beside, check_destination
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.run import run as run_workload

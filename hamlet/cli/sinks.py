@@ -15,7 +15,7 @@ import pyarrow as pa
 from hamlet.cli.notations import Part
 from hamlet.errors import OptionError
 from hamlet.output.columnar import HOLDS, Encoder, encoder_of, file_writer
-from hamlet.output.files import check_destination, staged
+from hamlet.output.place import check_destination, staged
 
 
 class Sink:
@@ -90,7 +90,7 @@ def _column(batches: Sequence[pa.RecordBatch], place: int, kind: pa.DataType) ->
     if pa.types.is_union(kind):
         return pa.chunked_array([batch.column(place) for batch in batches], kind)
     tables = [pa.table({"": batch.column(place)}) for batch in batches]
-    empty = pa.schema([("", kind)]).empty_table()
+    empty = pa.Table.from_batches([], pa.schema([("", kind)]))
     return pa.concat_tables([empty, *tables], promote_options="permissive").column(0)
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import lasting
+from hamlet.cli.lasting import lasting
 from hamlet.cli.notations import Part
 from hamlet.cli.options import QUIET, Input, inputs_of, with_options
 from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
 from hamlet.errors import DataError, OptionError
-from hamlet.output.files import check_destination
 from hamlet.output.html import SHOWN_ROWS
+from hamlet.output.place import check_destination
 
 EXTENSION = ".sql"
 _NAMED = re.compile(r"([^\W\d]\w*)=(.+)", re.DOTALL)

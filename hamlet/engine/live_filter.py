@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
-from hamlet.engine.where import Filter
 from hamlet.input.buffers import from_numpy
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import period_of
+
+if TYPE_CHECKING:
+    from hamlet.engine.where import Filter
 
 
 class LiveFilter:
@@ -38,7 +42,10 @@ class LiveFilter:
         if self._known is None or not table.schema.equals(self._known):
             self._known = table.schema
             schema = schema_of(table.schema, self._key, self._type, self._unit, closed=False)
-            self._filter = None if self._where is None else Filter(self._where, schema)
+            if self._where is not None:
+                from hamlet.engine.where import Filter  # brings in the language of queries
+
+                self._filter = Filter(self._where, schema)
             self._period = (
                 None
                 if self._since is None and self._until is None

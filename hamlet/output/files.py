@@ -15,20 +15,18 @@ import datetime
 import json
 import math
 import os
-import shutil
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.errors import OptionError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.digits import number_text, seconds_text
+from hamlet.output.place import check_destination, folder_name, staged
 from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
 from hamlet.output.result import Results
 from hamlet.output.tables import CountTypes, count_infinite, result_schema, to_arrow, unsettled
@@ -44,45 +42,6 @@ def check_format(output_format: str, to_stream: bool = False) -> str:
     if to_stream and output_format == "parquet":
         raise OptionError("Parquet cannot be written to standard output; choose json or csv, or a directory")
     return output_format
-
-
-def check_destination(directory: str | os.PathLike[str], overwrite: bool = False, keep: Iterable[str] = ()) -> Path:
-    """The absolute place of a result folder, after a look at what is there now; to be called before a long run.
-
-    Parameters
-    ----------
-    directory : path
-        Where the results shall go.
-    overwrite : bool
-        Whether what is there may be replaced.
-    keep : iterable of str
-        Files that must not be lost, the input of the run above all.
-
-    Raises
-    ------
-    OutputError
-        If the place is a file, a folder with something in it (without `overwrite`), or a folder that holds a file to
-        keep, the current folder or the home folder.
-    """
-    if "://" in os.fspath(directory):
-        raise OutputError(
-            f"{os.fspath(directory)} is a URL, and results are written to directories here\n"
-            "hint: write to a directory and copy that, or let hamlet submit write to what Spark can"
-        )
-    place = Path(directory).resolve()
-    if place.exists() and not place.is_dir():
-        raise OutputError(f"{directory} is a file; the output must be a directory")
-    if not place.exists() or not any(place.iterdir()):
-        return place
-    if not overwrite:
-        raise OutputError(f"{directory} is not empty; give --overwrite to replace it, or choose another directory")
-    precious = [Path(file).resolve() for file in keep] + [Path.cwd()]
-    with contextlib.suppress(RuntimeError):  # there is no home folder
-        precious.append(Path.home().resolve())
-    for path in precious:
-        if path.is_relative_to(place):
-            raise OutputError(f"{directory} holds {path}, which --overwrite would delete; choose another directory")
-    return place
 
 
 def write(
@@ -131,52 +90,6 @@ def write(
     if results.count_type == "double" and output_format == "parquet":
         results.stats["infinite_values"] = sum(infinite)
     return place
-
-
-@contextlib.contextmanager
-def staged(place: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new folder beside a place, which takes the place when the block ends well and is removed otherwise.
-
-    Parameters
-    ----------
-    place : pathlib.Path
-        As `check_destination` gives it.
-    shown : path
-        The place as the user wrote it, for messages.
-
-    Raises
-    ------
-    OutputError
-        If the disk cannot take the files.
-    """
-    unique = uuid.uuid4().hex[:12]
-    fresh, former = (place.with_name(f".{place.name}.{unique}.{role}") for role in ("new", "old"))
-    try:
-        fresh.mkdir(parents=True)
-        yield fresh
-        _put_in_place(fresh, place, former)
-    except (OSError, pa.ArrowException) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"cannot write to {shown}: {reason}") from error
-    finally:  # also after Ctrl-C
-        shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(former, ignore_errors=True)
-
-
-def folder_name(query: str) -> str:
-    """The name of a query's folder, percent-encoded."""
-    return f"query={quote(query, safe='')}"
-
-
-def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
-    try:
-        if place.exists():
-            place.rename(former)
-        fresh.rename(place)
-    except BaseException:
-        if former.exists() and not place.exists():
-            former.rename(place)
-        raise
 
 
 def _write_file(results: Results, rows: QueryRows, path: Path, output_format: str) -> int:

@@ -1,10 +1,16 @@
-"""Where a single file that a run writes beside its results may go: a page, a trace."""
+"""Where results may go: a folder that takes its place once all of it is there, and single files beside it."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
 
 from hamlet.errors import OutputError
 
@@ -53,3 +59,88 @@ def check_beside(path: str | os.PathLike[str] | None, option: str, directory: st
             f"{option} {os.fspath(path)!r} lies in the output directory {os.fspath(directory)!r}, which holds results "
             "only; choose a place beside it"
         )
+
+
+def check_destination(directory: str | os.PathLike[str], overwrite: bool = False, keep: Iterable[str] = ()) -> Path:
+    """The absolute place of a result folder, after a look at what is there now; to be called before a long run.
+
+    Parameters
+    ----------
+    directory : path
+        Where the results shall go.
+    overwrite : bool
+        Whether what is there may be replaced.
+    keep : iterable of str
+        Files that must not be lost, the input of the run above all.
+
+    Raises
+    ------
+    OutputError
+        If the place is a file, a folder with something in it (without `overwrite`), or a folder that holds a file to
+        keep, the current folder or the home folder.
+    """
+    if "://" in os.fspath(directory):
+        raise OutputError(
+            f"{os.fspath(directory)} is a URL, and results are written to directories here\n"
+            "hint: write to a directory and copy that, or let hamlet submit write to what Spark can"
+        )
+    place = Path(directory).resolve()
+    if place.exists() and not place.is_dir():
+        raise OutputError(f"{directory} is a file; the output must be a directory")
+    if not place.exists() or not any(place.iterdir()):
+        return place
+    if not overwrite:
+        raise OutputError(f"{directory} is not empty; give --overwrite to replace it, or choose another directory")
+    precious = [Path(file).resolve() for file in keep] + [Path.cwd()]
+    with contextlib.suppress(RuntimeError):  # there is no home folder
+        precious.append(Path.home().resolve())
+    for path in precious:
+        if path.is_relative_to(place):
+            raise OutputError(f"{directory} holds {path}, which --overwrite would delete; choose another directory")
+    return place
+
+
+@contextlib.contextmanager
+def staged(place: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new folder beside a place, which takes the place when the block ends well and is removed otherwise.
+
+    Parameters
+    ----------
+    place : pathlib.Path
+        As `check_destination` gives it.
+    shown : path
+        The place as the user wrote it, for messages.
+
+    Raises
+    ------
+    OutputError
+        If the disk cannot take the files.
+    """
+    unique = uuid.uuid4().hex[:12]
+    fresh, former = (place.with_name(f".{place.name}.{unique}.{role}") for role in ("new", "old"))
+    try:
+        fresh.mkdir(parents=True)
+        yield fresh
+        _put_in_place(fresh, place, former)
+    except (OSError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"cannot write to {shown}: {reason}") from error
+    finally:  # also after Ctrl-C
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(former, ignore_errors=True)
+
+
+def folder_name(query: str) -> str:
+    """The name of a query's folder, percent-encoded."""
+    return f"query={quote(query, safe='')}"
+
+
+def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
+    try:
+        if place.exists():
+            place.rename(former)
+        fresh.rename(place)
+    except BaseException:
+        if former.exists() and not place.exists():
+            former.rename(place)
+        raise

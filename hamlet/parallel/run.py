@@ -18,9 +18,9 @@ from hamlet.engine.trace import TraceFile
 from hamlet.engine.where import chosen_events
 from hamlet.errors import WorkloadError
 from hamlet.findings import Watch, left_out, of_results, see_unread
-from hamlet.findings.texts import with_values
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
+from hamlet.input.mistyped import with_values
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side

@@ -11,7 +11,7 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from hamlet.engine.stages import Stages
-from hamlet.output.files import staged
+from hamlet.output.place import staged
 from hamlet.spark.counters import Stats
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job

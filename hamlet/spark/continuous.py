@@ -36,7 +36,8 @@ from pyspark.sql.types import StructField, StructType
 
 from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.input.ticks import Lateness, ticks_of
-from hamlet.output.files import folder_name, part_file
+from hamlet.output.files import part_file
+from hamlet.output.place import folder_name
 from hamlet.parallel.routing.placement import plain
 from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
 from hamlet.spark.frames import arrow_schema

@@ -15,8 +15,7 @@ from hamlet.engine.options import Options, takes
 from hamlet.engine.stages import Stages
 from hamlet.errors import OutputError, UnsupportedError
 from hamlet.input.csvform import Dropped
-from hamlet.output.files import check_destination, staged
-from hamlet.output.place import check_beside
+from hamlet.output.place import check_beside, check_destination, staged
 from hamlet.planner.workload import Workload
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.checkpoint import LOCK, owned

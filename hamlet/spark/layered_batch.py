@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hamlet.engine.stages import Stages
 from hamlet.findings import Tally
-from hamlet.output.files import staged
+from hamlet.output.place import staged
 from hamlet.planner.workload import Workload
 from hamlet.spark.counters import StatsParam, events_seen, summed
 from hamlet.spark.findings import of_layers, unit_notes, warnings_of

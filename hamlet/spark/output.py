@@ -13,7 +13,8 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from hamlet.findings import Tally
-from hamlet.output.files import folder_name, part_file
+from hamlet.output.files import part_file
+from hamlet.output.place import folder_name
 from hamlet.output.tables import CountTypes
 from hamlet.spark.counts import fitted, notes_of
 from hamlet.spark.job import ROW, Job

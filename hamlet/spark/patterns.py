@@ -26,7 +26,7 @@ from pyspark.sql.types import LongType, StructType
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.frontend.reports import Reports
 from hamlet.input.files import format_of
-from hamlet.output.files import check_destination, folder_name, staged
+from hamlet.output.place import check_destination, folder_name, staged
 from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause

@@ -21,7 +21,7 @@ from hamlet.errors import DataError, UnsupportedError
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.columnar import folder_of
-from hamlet.output.files import check_destination, staged
+from hamlet.output.place import check_destination, staged
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of
 from hamlet.parallel.routing.rates import rates_from as rates_of_formula

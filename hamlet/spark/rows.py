@@ -14,7 +14,8 @@ from hamlet.errors import OutputError
 from hamlet.findings import Tally, tally_of
 from hamlet.input.ordering import BATCH_ROWS
 from hamlet.input.widening import conform
-from hamlet.output.files import folder_name, part_file
+from hamlet.output.files import part_file
+from hamlet.output.place import folder_name
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.rows import present, result_columns
 from hamlet.output.tables import CountTypes, to_arrow, unsettled

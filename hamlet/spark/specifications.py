@@ -19,7 +19,7 @@ from pyspark.sql.functions import col
 from hamlet.errors import DataError, OptionError
 from hamlet.input.files import event_files, matching
 from hamlet.output.columnar import file_writer
-from hamlet.output.files import check_destination, staged
+from hamlet.output.place import check_destination, staged
 from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.session import session, translated
 from hamlet.spark.slices import mapped
