@@ -242,3 +242,29 @@ def test_quoted_columns_behind_a_variable() -> None:
     table = pa.table({"ts": [1, 2], 'a "b".c': [5, 3]})
     clause = 'ORDER BY ts MEASURES b."a ""b"".c" AS m PATTERN (a b) DEFINE b AS b."a ""b"".c" < a."a ""b"".c"'
     assert rows(clause, table) == [{"m": 3}]
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        "a AS SUM(a.v) < 100000, c AS SUM(c.v) < 100000, b AS SUM(a.v) * 7 = SUM(c.v) + 100000",
+        "a AS SUM(a.v) < 100000, b AS MEDIAN(a.v) > 100000",
+    ],
+)
+def test_too_many_ways_of_labelling_are_an_error(define: str) -> None:
+    clause = f"PARTITION BY k ORDER BY i MEASURES COUNT(*) AS n PATTERN ((a|c)+ b) DEFINE {define}"
+    table = pa.table({"k": ["x"] * 200, "i": range(200), "v": [place * 7919 % 1009 for place in range(200)]})
+    said = r"line 1, column .* the pattern '\(a\|c\)\+ b' took more than .* k = x: .*--max-steps"
+    with pytest.raises(hamlet.DataError, match=said):
+        rows(clause, table, max_steps=20_000)
+
+
+def test_labellings_that_sums_do_not_tell_apart_are_tried_once() -> None:
+    clause = "ORDER BY i MEASURES COUNT(*) AS n PATTERN ((a|c)+ b) DEFINE a AS SUM(a.v) < 99, b AS SUM(a.v) > 99"
+    assert rows(clause, pa.table({"i": range(100), "v": [1] * 100})) == []
+
+
+@pytest.mark.parametrize("pattern", ["a+ b", "(a+)+ b", "(a|a)* b", "(a*)* b", "a? a? a? a? a a a a b"])
+def test_hostile_patterns_are_linear(pattern: str) -> None:
+    table = pa.table({"i": range(100_000), "v": [1] * 100_000})
+    assert rows(f"ORDER BY i MEASURES COUNT(*) AS n PATTERN ({pattern}) DEFINE a AS v = 1, b AS v > 1", table) == []

@@ -2,10 +2,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from hamlet.patterns.automaton._walk import Table
+from hamlet.patterns.automaton._walk import Matches, Table
 
 class TooLarge(Exception): ...
-class TooManySteps(Exception): ...
 
 class Search:
     truth: dict[Any, bool]
@@ -24,4 +23,17 @@ class Search:
         keep: npt.NDArray[Any],
         all_labels: bool,
     ) -> None: ...
-    def start(self, row: int, most: int, number: int, partition: int, max_steps: int, guess: bool) -> Any: ...
+    def start(self, row: int, most: int, number: int, partition: int, max_steps: int, guess: bool) -> None: ...
+    def advance(
+        self,
+        found: Matches,
+        partition: int,
+        row: int,
+        end: int,
+        number: int,
+        horizon: npt.NDArray[Any],
+        skip: int,
+        member: npt.NDArray[Any],
+        max_steps: int,
+        most_work: int,
+    ) -> tuple[int, int, int]: ...

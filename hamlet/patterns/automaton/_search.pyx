@@ -9,12 +9,13 @@ Conditions are programs over int64 and double, or, where an operation is not kno
 """
 
 from libc.math cimport isnan
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
-from hamlet.patterns.automaton._walk cimport Table
+from hamlet.patterns.automaton._walk cimport NEXT, PAST, TO_FIRST, Matches, Table
 
 cdef enum:
     TAKE = 0
@@ -64,7 +65,40 @@ cdef extern from *:
     bint __builtin_sub_overflow(int64_t a, int64_t b, int64_t* c) nogil
     bint __builtin_mul_overflow(int64_t a, int64_t b, int64_t* c) nogil
 
+cdef enum:  # how a start ended
+    NO_MATCH = 0
+    MATCH = 1
+    WAITS = 2
+
+cdef enum:  # how a partition went on
+    DONE = 0
+    OPEN = 1
+    CANNOT_SKIP = 2
+    LONG_START = 3
+    LONG_PARTITION = 4
+
 DEF DEEPEST = 64
+DEF JUDGED = 10   # steps that a condition of the host's stands for, whose answer is known
+DEF ASKED = 50    # and one whose answer is not
+
+
+cdef struct Column:
+    const int64_t* whole
+    const double* real
+    const uint8_t* null
+
+
+cdef struct Condition:
+    int kind             # 0: the table's masks say all, 1: a program, 2: the host's
+    Py_ssize_t length
+    const int64_t* code
+    const double* reals
+
+
+cdef struct Entry:
+    int64_t age          # of the start that made it
+    uint64_t hashed
+    int64_t at           # of its words, behind their number
 
 
 cdef struct Value:
@@ -75,10 +109,6 @@ cdef struct Value:
 
 class TooLarge(Exception):
     """A whole number beyond 64 bits: the host has to answer."""
-
-
-class TooManySteps(Exception):
-    """A start took more steps than it may."""
 
 
 cdef void* _grown(void* old, Py_ssize_t size) except NULL:
@@ -113,6 +143,78 @@ cdef bint _holds(int order, int64_t operation) noexcept nogil:
     return order >= 0
 
 
+cdef class Interned:
+    """Sequences of numbers that were seen, each with a number of its own; all are forgotten at once."""
+
+    cdef Entry* entries
+    cdef int64_t* words
+    cdef int64_t age, mask, count, used, room
+
+    def __cinit__(self):
+        self.age, self.mask, self.count, self.used, self.room = 1, 1023, 0, 0, 4096
+        self.entries = <Entry*>calloc(self.mask + 1, sizeof(Entry))
+        self.words = <int64_t*>malloc(self.room * sizeof(int64_t))
+        if self.entries == NULL or self.words == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.entries)
+        free(self.words)
+
+    cdef void forget(self) noexcept:
+        self.age += 1
+        self.count = self.used = 0
+
+    cdef int64_t number(self, const int64_t* found, Py_ssize_t length, bint* known) except -1:
+        """The number of a sequence, and whether it was known."""
+        cdef uint64_t hashed = 0x9E3779B97F4A7C15
+        cdef Py_ssize_t i
+        cdef int64_t place
+        cdef Entry* entry
+        for i in range(length):
+            hashed = (hashed ^ <uint64_t>found[i]) * <uint64_t>0xFF51AFD7ED558CCD
+            hashed ^= hashed >> 32
+        place = <int64_t>(hashed & <uint64_t>self.mask)
+        while True:
+            entry = self.entries + place
+            if entry.age != self.age:
+                break
+            if (entry.hashed == hashed and self.words[entry.at] == length
+                    and memcmp(self.words + entry.at + 1, found, length * sizeof(int64_t)) == 0):
+                known[0] = True
+                return entry.at
+            place = (place + 1) & self.mask
+        known[0] = False
+        if self.used + length + 1 > self.room:
+            self.words = <int64_t*>_grown(self.words, 2 * (self.room + length) * sizeof(int64_t))
+            self.room = 2 * (self.room + length)
+        entry.age, entry.hashed, entry.at = self.age, hashed, self.used
+        self.words[self.used] = length
+        memcpy(self.words + self.used + 1, found, length * sizeof(int64_t))
+        self.used += length + 1
+        self.count += 1
+        cdef int64_t at = entry.at
+        if 2 * self.count > self.mask:
+            self._widen()
+        return at
+
+    cdef int _widen(self) except -1:
+        cdef int64_t mask = 4 * self.mask + 3, place
+        cdef Entry* wider = <Entry*>calloc(mask + 1, sizeof(Entry))
+        cdef int64_t i
+        if wider == NULL:
+            raise MemoryError
+        for i in range(self.mask + 1):
+            if self.entries[i].age == self.age:
+                place = <int64_t>(self.entries[i].hashed & <uint64_t>mask)
+                while wider[place].age == self.age:
+                    place = (place + 1) & mask
+                wider[place] = self.entries[i]
+        free(self.entries)
+        self.entries, self.mask = wider, mask
+        return 0
+
+
 cdef class Search:
     """Starts of one partition after the other.
 
@@ -127,8 +229,9 @@ cdef class Search:
         Set, whether from the last, rows inwards, step, whether the row's label is read.
     columns : list of (int64 or float64 array, uint8 array)
         Values and NULLs by row.
-    sums : int64 array of shape (sums, 3)
-        Set, column, kind: 0 sum, 1 least, 2 greatest, of int64; 3 to 5 the same of doubles; 6 none.
+    sums : int64 array of shape (sums, 4)
+        Set, column, kind (0 sum, 1 least, 2 greatest, of int64; 3 to 5 the same of doubles; 6 none), and whether
+        the number of values is read.
     programs : list
         By variable: None for a condition in the table's masks, an int64 array of shape (operations, 4) and a float64
         array of shape (operations,) for a native one, a list of slots and of sets for one that the host answers.
@@ -142,13 +245,19 @@ cdef class Search:
     cdef int32_t start_step
     cdef const uint8_t[:, ::1] members
     cdef const int64_t[:, ::1] slots, sums, keep
-    cdef list columns, programs
-    cdef Py_ssize_t sets, room, depth, stack_room
+    cdef list programs
+    cdef Column* columns
+    cdef Condition* conditions
+    cdef Interned known         # states that were left, and what is read of paths as numbers
+    cdef int64_t* state         # of one state
+    cdef Py_ssize_t sets, room, depth, stack_room, state_room
     cdef int64_t** places       # by set: offsets of the rows that carry one of its variables
     cdef int64_t** counts       # by set: how many before each offset
     cdef int64_t** whole        # by sum: running value at each offset
     cdef double** real
     cdef int64_t** filled       # by sum: values that are not NULL before each offset
+    cdef int64_t** listed       # by set all of whose rows are read: the number of its rows before each offset
+    cdef int64_t* path          # where all labels are read: the number of those before each offset
     cdef int32_t* steps
     cdef int32_t* labels
     cdef int32_t* stack_step
@@ -156,19 +265,22 @@ cdef class Search:
     cdef bint all_labels
     cdef public dict truth      # answers of the host by key
     cdef public dict asked      # key -> (variable, start, labels, number, partition borders)
-    cdef public int64_t work
+    cdef public int64_t work    # steps of all starts
     cdef public bint waits      # whether the last start waits for rows to come, not for answers
-    cdef int64_t start_row, number
+    cdef int64_t start_row, number, taken
     cdef list _buffers
 
     def __cinit__(self, Table table, int32_t start_step, members, slots, list columns, sums, list programs, keep,
                   bint all_labels):
         self.table, self.start_step = table, start_step
         self.members, self.slots, self.sums, self.keep = members, slots, sums, keep
-        self.columns, self.programs, self.all_labels = columns, programs, all_labels
+        self.programs, self.all_labels = programs, all_labels
         self.sets = self.members.shape[0]
-        self.truth, self.asked = {}, {}
-        self.room = self.stack_room = 0
+        self.truth, self.asked, self.known = {}, {}, Interned()
+        self.room = self.stack_room = self.state_room = 0
+        self.path = self.state = NULL
+        self.listed = <int64_t**>self._pointers(self.sets)
+        self._take(columns)
         self.places = <int64_t**>self._pointers(self.sets)
         self.counts = <int64_t**>self._pointers(self.sets)
         self.whole = <int64_t**>self._pointers(self.sums.shape[0])
@@ -177,6 +289,40 @@ cdef class Search:
         self.steps = self.labels = self.stack_step = NULL
         self.stack_taken = NULL
         self._grow(256)
+
+    cdef int _take(self, list columns) except -1:
+        """Keep columns and programs where they can be read without Python."""
+        cdef const int64_t[::1] whole
+        cdef const double[::1] real
+        cdef const uint8_t[::1] null
+        cdef const int64_t[:, ::1] code
+        cdef Py_ssize_t i
+        self._buffers = [columns]
+        self.columns = <Column*>calloc(max(1, len(columns)), sizeof(Column))
+        self.conditions = <Condition*>calloc(max(1, len(self.programs)), sizeof(Condition))
+        if self.columns == NULL or self.conditions == NULL:
+            raise MemoryError
+        for i in range(len(columns)):
+            values, null = columns[i]
+            if not null.shape[0]:
+                continue
+            self.columns[i].null = &null[0]
+            if values.dtype == np.int64:
+                whole = values
+                self.columns[i].whole = &whole[0]
+            else:
+                real = values
+                self.columns[i].real = &real[0]
+        for i in range(len(self.programs)):
+            if self.programs[i] is None:
+                continue
+            self.conditions[i].kind = 2
+            if isinstance(self.programs[i][0], np.ndarray):
+                code, real = self.programs[i]
+                self.conditions[i].kind, self.conditions[i].length = 1, code.shape[0]
+                if code.shape[0]:
+                    self.conditions[i].code, self.conditions[i].reals = &code[0, 0], &real[0]
+        return 0
 
     cdef void* _pointers(self, Py_ssize_t count) except NULL:
         cdef void** found = <void**>malloc(max(1, count) * sizeof(void*))
@@ -192,12 +338,18 @@ cdef class Search:
         for i in range(self.sets):
             free(self.places[i])
             free(self.counts[i])
+            free(self.listed[i])
         for i in range(self.sums.shape[0]):
             free(self.whole[i])
             free(self.real[i])
             free(self.filled[i])
         free(self.places)
         free(self.counts)
+        free(self.listed)
+        free(self.path)
+        free(self.state)
+        free(self.columns)
+        free(self.conditions)
         free(self.whole)
         free(self.real)
         free(self.filled)
@@ -208,11 +360,19 @@ cdef class Search:
 
     cdef int _grow(self, Py_ssize_t room) except -1:
         """Room for paths of so many rows."""
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, which
         for i in range(self.sets):
             self.places[i] = <int64_t*>_grown(self.places[i], (room + 1) * sizeof(int64_t))
             self.counts[i] = <int64_t*>_grown(self.counts[i], (room + 1) * sizeof(int64_t))
             self.counts[i][0] = 0
+        for i in range(self.keep.shape[0]):
+            if self.keep[i, 1] < 0:
+                which = self.keep[i, 0]
+                self.listed[which] = <int64_t*>_grown(self.listed[which], (room + 1) * sizeof(int64_t))
+                self.listed[which][0] = 0
+        if self.all_labels:
+            self.path = <int64_t*>_grown(self.path, (room + 1) * sizeof(int64_t))
+            self.path[0] = 0
         for i in range(self.sums.shape[0]):
             self.whole[i] = <int64_t*>_grown(self.whole[i], (room + 1) * sizeof(int64_t))
             self.real[i] = <double*>_grown(self.real[i], (room + 1) * sizeof(double))
@@ -238,40 +398,101 @@ cdef class Search:
         return 0
 
     def start(self, int64_t row, int64_t most, int64_t number, int64_t partition, int64_t max_steps, bint guess):
-        """The preferred match that begins at a row.
+        """Search the preferred match that begins at a row, for the questions that it asks; see `advance`."""
+        self._start(row, most, number, partition, max_steps, guess)
+
+    def advance(self, Matches found, int64_t partition, int64_t row, int64_t end, int64_t number,
+                const int64_t[::1] horizon, int skip, const uint8_t[::1] member, int64_t max_steps, int64_t most_work):
+        """Find the matches of a partition from a row on, as far as answers and rows decide them.
 
         Parameters
         ----------
-        row, most : int
-            The first row, and the first row that must not be taken (of bounded tables).
+        found : Matches
+            Gets the matches.
+        partition, row, end : int
+            The partition, the first start, and the first row that is none.
         number : int
-            Of the match.
-        partition : int
-        max_steps : int
-        guess : bool
-            Whether, behind a question to the host, the search goes on as if the answer were yes, to ask more at once.
+            Matches of the partition so far.
+        horizon : int64 array of shape (rows,) or (0,)
+            By start row, the first row that must not be taken.
+        skip : int
+        member : uint8 array of shape (variables,)
+            As `_walk.walk` has them.
+        max_steps, most_work : int
+            Most steps of one start, and of this call.
 
         Returns
         -------
-        int32 array, None or False
-            The steps that take its rows; None where there is no match, False where questions in `asked` are open.
+        (int, int, int)
+            The first start that is not decided, the matches of the partition, and how the call ended.
+        """
+        cdef int64_t most, before = self.work, each, target
+        cdef int verdict
+        while row < end:
+            most = horizon[row] if horizon.shape[0] else 0
+            if not self.table.can(row, self.start_step, most):
+                row += 1
+                continue
+            if self.work - before > most_work:
+                return row, number, LONG_PARTITION
+            verdict = self._start(row, most, number + 1, partition, max_steps, True)
+            if verdict < 0:
+                return row, number, LONG_START
+            if verdict == WAITS:
+                return row, number, OPEN
+            if verdict == NO_MATCH:
+                row += 1
+                continue
+            number += 1
+            found.reserve(self.taken)
+            memcpy(found._steps + found._labels, self.steps, self.taken * sizeof(int32_t))
+            found.close(row, self.taken, number, partition)
+            if self.taken == 0 or skip == NEXT:
+                row += 1
+            elif skip == PAST:
+                row += self.taken
+            else:
+                target = -1
+                for each in range(self.taken):
+                    if member[self.labels[each]]:
+                        target = each
+                        if skip == TO_FIRST:
+                            break
+                if target <= 0:
+                    found.error = (partition, row, target)
+                    return row, number, CANNOT_SKIP
+                row += target
+        return row, number, DONE
+
+    cdef int _start(self, int64_t row, int64_t most, int64_t number, int64_t partition, int64_t max_steps,
+                    bint guess) except -2:
+        """The preferred match that begins at a row: how it ended, -1 for too many steps.
+
+        Parameters
+        ----------
+        row, most : int64_t
+            The first row, and the first row that must not be taken (of bounded tables).
+        number : int64_t
+            Of the match.
+        partition, max_steps : int64_t
+        guess : bint
+            Whether, behind a question to the host, the search goes on as if the answer were yes, to ask more at once.
         """
         cdef int32_t step = self.start_step
         cdef int64_t taken = 0, work = 0
         cdef int verdict
-        cdef bint open_questions = False, ended
-        cdef set visited = set()
+        cdef bint open_questions = False, any_seen = False
+        cdef Py_ssize_t first_asked = len(self.asked)
         max_steps += 16 * (self.table.high - self.table.low)  # a long match is no search
         self.depth, self.waits = 0, False
         self.start_row, self.number = row, number
-        first_asked = len(self.asked)
+        self.known.forget()
         while True:
             work += 1
             if work > max_steps:
                 self.work += work
-                raise TooManySteps
-            ended = not self.table.can(row + taken, step, most)
-            if not ended:
+                return -1
+            if self.table.can(row + taken, step, most):
                 if self.table.kinds[step] == SPLIT:
                     self._push(self.table.second[step], taken)
                     step = self.table.first[step]
@@ -284,12 +505,10 @@ cdef class Search:
                 if row + taken == self.table.high:
                     self.work += work
                     self.waits = not open_questions
-                    return False  # rows to come decide
+                    return WAITS  # rows to come decide
                 verdict = NO
-                key = self._state(step, taken) if self.depth or len(visited) else None
-                if key is None or key not in visited:
-                    if key is not None:
-                        visited.add(key)
+                if not (self.depth or any_seen) or self._is_new(step, taken):
+                    any_seen = any_seen or self.depth > 0
                     if taken >= self.room:
                         self._grow(2 * self.room)
                     self._label(step, taken)
@@ -298,7 +517,7 @@ cdef class Search:
                     open_questions = True
                     if not guess or len(self.asked) - first_asked >= 64:
                         self.work += work
-                        return False
+                        return WAITS
                     verdict = YES
                 if verdict == YES:
                     taken += 1
@@ -306,19 +525,13 @@ cdef class Search:
                     continue
             if not self.depth:
                 self.work += work
-                return False if open_questions else None
+                return WAITS if open_questions else NO_MATCH
             self.depth -= 1
             step = self.stack_step[self.depth]
             taken = self.stack_taken[self.depth]
         self.work += work
-        if open_questions:
-            return False
-        found = np.empty(taken, np.int32)
-        cdef int32_t[::1] view = found
-        cdef Py_ssize_t i
-        for i in range(taken):
-            view[i] = self.steps[i]
-        return found
+        self.taken = taken
+        return WAITS if open_questions else MATCH
 
     cdef int _label(self, int32_t step, int64_t taken) except -1:
         """Label the next row, and bring what conditions read up to date."""
@@ -326,9 +539,9 @@ cdef class Search:
         cdef Py_ssize_t i
         cdef int64_t count, row = self.start_row + taken, value
         cdef double number
-        cdef const int64_t[::1] whole
-        cdef const double[::1] real
-        cdef const uint8_t[::1] null
+        cdef Column* column
+        cdef int64_t link[3]
+        cdef bint known
         self.steps[taken] = step
         self.labels[taken] = variable
         for i in range(self.sets):
@@ -337,29 +550,34 @@ cdef class Search:
                 self.places[i][count] = taken
                 count += 1
             self.counts[i][taken + 1] = count
+            if self.listed[i] != NULL:
+                self.listed[i][taken + 1] = self.listed[i][taken]
+                if self.members[i, variable]:
+                    link[0], link[1], link[2] = -2 - i, self.listed[i][taken], taken
+                    self.listed[i][taken + 1] = self.known.number(link, 3, &known)
+        if self.path != NULL:
+            link[0], link[1], link[2] = -1, self.path[taken], variable
+            self.path[taken + 1] = self.known.number(link, 3, &known)
         for i in range(self.sums.shape[0]):
             self.whole[i][taken + 1] = self.whole[i][taken]
             self.real[i][taken + 1] = self.real[i][taken]
             self.filled[i][taken + 1] = self.filled[i][taken]
             if not self.members[self.sums[i, 0], variable]:
                 continue
-            values, nulls = self.columns[self.sums[i, 1]]
-            null = nulls
-            if null[row]:
+            column = self.columns + self.sums[i, 1]
+            if column.null[row]:
                 continue
             count = self.filled[i][taken]
             self.filled[i][taken + 1] = count + 1
             if self.sums[i, 2] < 3:
-                whole = values
-                value = whole[row]
+                value = column.whole[row]
                 if self.sums[i, 2] == 0:
                     if __builtin_add_overflow(self.whole[i][taken], value, &self.whole[i][taken + 1]):
                         raise TooLarge
                 elif count == 0 or (value < self.whole[i][taken]) == (self.sums[i, 2] == 1):
                     self.whole[i][taken + 1] = value
             elif self.sums[i, 2] < 6:
-                real = values
-                number = real[row]
+                number = column.real[row]
                 if self.sums[i, 2] == 3:
                     self.real[i][taken + 1] = self.real[i][taken] + number
                 elif count == 0 or (_compare_real(number, self.real[i][taken]) < 0) == (self.sums[i, 2] == 4):
@@ -376,41 +594,61 @@ cdef class Search:
         row += self.slots[slot, 3]
         return row if self.table.low <= row < self.table.high else -1
 
-    cdef object _state(self, int32_t step, int64_t taken):
-        """What distinguishes the state before a row from others of this start."""
-        cdef Py_ssize_t i, each
-        cdef int64_t count, low, high
+    cdef bint _is_new(self, int32_t step, int64_t taken) except -1:
+        """Whether the state before a row has not been met from this start; it has from now on."""
+        cdef Py_ssize_t i, n = 2
+        cdef int64_t count, low, high, each, which
+        cdef bint known = False
+        self._state_of(self.keep.shape[0] + 2 * self.sums.shape[0] + 3)
+        self.state[0], self.state[1] = step, taken
         if self.all_labels:
-            return (step, taken, (<char*>self.labels)[:taken * sizeof(int32_t)])
-        parts = [step, taken]
+            self.state[2] = self.path[taken]
+            self.known.number(self.state, 3, &known)
+            return not known
         for i in range(self.keep.shape[0]):
-            count = self.counts[self.keep[i, 0]][taken]
+            which = self.keep[i, 0]
+            count = self.counts[which][taken]
             if self.keep[i, 1] < 0:
-                parts.append((<char*>self.places[self.keep[i, 0]])[:count * sizeof(int64_t)])
+                self.state[n] = self.listed[which][taken]
+                n += 1
                 continue
-            parts.append(count if self.keep[i, 1] == 0 and self.keep[i, 2] == 0 else min(count, self.keep[i, 1]))
-            high = min(count, self.keep[i, 1])
+            high, low = min(count, self.keep[i, 1]), max(<int64_t>0, count - self.keep[i, 2])
+            self._state_of(n + high + count - low + self.keep.shape[0] + 2 * self.sums.shape[0] + 1)
+            self.state[n] = count if self.keep[i, 1] == 0 and self.keep[i, 2] == 0 else high
+            n += 1
             for each in range(high):
-                parts.append(self.places[self.keep[i, 0]][each])
-            low = max(<int64_t>0, count - self.keep[i, 2])
+                self.state[n] = self.places[which][each]
+                n += 1
             for each in range(low, count):
-                parts.append(self.places[self.keep[i, 0]][each])
+                self.state[n] = self.places[which][each]
+                n += 1
         for i in range(self.sums.shape[0]):
-            parts.append(self.filled[i][taken])
+            self.state[n], self.state[n + 1] = self.filled[i][taken], 0
+            if not self.sums[i, 3]:  # only whether there are values
+                self.state[n] = self.state[n] > 0
             if self.sums[i, 2] < 3:
-                parts.append(self.whole[i][taken])
+                self.state[n + 1] = self.whole[i][taken]
             elif self.sums[i, 2] < 6:
-                parts.append(self.real[i][taken])
-        return tuple(parts)
+                memcpy(self.state + n + 1, self.real[i] + taken, sizeof(double))
+            n += 2
+        self.known.number(self.state, n, &known)
+        return not known
+
+    cdef int _state_of(self, Py_ssize_t room) except -1:
+        """Room for so many numbers of a state."""
+        if room > self.state_room:
+            self.state = <int64_t*>_grown(self.state, 2 * room * sizeof(int64_t))
+            self.state_room = 2 * room
+        return 0
 
     cdef int _judge(self, int32_t variable, int64_t taken, int64_t partition) except -1:
         """Whether the condition of a variable holds for the row that has just got its label."""
-        program = self.programs[variable]
-        if program is None:
+        if self.conditions[variable].kind == 0:
             return YES
-        if isinstance(program[0], np.ndarray):
-            return YES if self._run(program[0], program[1], taken) == YES else NO
-        slots, sets, by_number, by_label = program
+        if self.conditions[variable].kind == 1:
+            return YES if self._run(self.conditions + variable, taken) == YES else NO
+        slots, sets, by_number, by_label = self.programs[variable]
+        self.work += JUDGED
         parts = [variable, self.start_row + taken]
         cdef int64_t row
         cdef Py_ssize_t slot
@@ -432,68 +670,66 @@ cdef class Search:
         answer = self.truth.get(key)
         if answer is not None:
             return YES if answer else NO
+        self.work += ASKED
         if key not in self.asked:
             path = np.frombuffer((<char*>self.labels)[:(taken + 1) * sizeof(int32_t)], np.int32)
             self.asked[key] = (variable, self.start_row, path, self.number, partition)
         return UNKNOWN
 
-    cdef int _run(self, const int64_t[:, ::1] code, const double[::1] reals, int64_t taken) except -1:
+    cdef int _run(self, Condition* condition, int64_t taken) except -1:
         """The value of a native condition: YES, NO, or UNKNOWN for NULL."""
+        cdef const int64_t* code
         cdef Value stack[DEEPEST]
         cdef Value* top = stack
         cdef Py_ssize_t i
         cdef int64_t operation, row, order
-        cdef const int64_t[::1] whole
-        cdef const double[::1] real
-        cdef const uint8_t[::1] null
+        cdef Column* column
         top -= 1
-        for i in range(code.shape[0]):
-            operation = code[i, 0]
+        for i in range(condition.length):
+            code = condition.code + 4 * i
+            operation = code[0]
             if operation == PUSH_INT:
                 top += 1
-                top.whole, top.null = code[i, 1], False
+                top.whole, top.null = code[1], False
             elif operation == PUSH_REAL:
                 top += 1
-                top.real, top.null = reals[i], False
+                top.real, top.null = condition.reals[i], False
             elif operation == PUSH_NULL:
                 top += 1
                 top.null = True
             elif operation == READ_INT or operation == READ_REAL:
                 # slot (-1: the candidate row), column, whether the value without a row is NULL (else in the columns
                 # behind it)
-                row = self.start_row + taken if code[i, 1] < 0 else self._row(code[i, 1], taken)
+                row = self.start_row + taken if code[1] < 0 else self._row(code[1], taken)
                 top += 1
                 if row < 0:
-                    top.null = code[i, 3] != 0
-                    top.whole, top.real = <int64_t>reals[i], reals[i]
+                    top.null = code[3] != 0
+                    top.whole, top.real = <int64_t>condition.reals[i], condition.reals[i]
                     continue
-                values, nulls = self.columns[code[i, 2]]
-                null = nulls
-                top.null = null[row] != 0
+                column = self.columns + code[2]
+                top.null = column.null[row] != 0
                 if operation == READ_INT:
-                    whole = values
-                    top.whole = whole[row]
+                    top.whole = column.whole[row]
                 else:
-                    real = values
-                    top.real = real[row]
+                    top.real = column.real[row]
             elif operation == COUNT:
                 top += 1
-                top.whole, top.null = self.counts[code[i, 1]][taken + 1], False
+                top.whole, top.null = self.counts[code[1]][taken + 1], False
             elif operation == ACCUMULATED_INT or operation == ACCUMULATED_REAL:
                 top += 1
-                top.null = self.filled[code[i, 1]][taken + 1] == 0
-                top.whole, top.real = self.whole[code[i, 1]][taken + 1], self.real[code[i, 1]][taken + 1]
-                if code[i, 2]:  # how many values there are
+                top.null = self.filled[code[1]][taken + 1] == 0
+                top.whole, top.real = self.whole[code[1]][taken + 1], self.real[code[1]][taken + 1]
+                if code[2]:  # how many values there are
                     top.null = False
-                    top.whole = self.filled[code[i, 1]][taken + 1]
+                    top.whole = self.filled[code[1]][taken + 1]
             elif operation == AVERAGE:
                 top += 1
-                top.null = self.filled[code[i, 1]][taken + 1] == 0
+                top.null = self.filled[code[1]][taken + 1] == 0
                 if not top.null:
-                    top.real = <double>self.whole[code[i, 1]][taken + 1]
-                    if code[i, 2]:
-                        top.real = self.real[code[i, 1]][taken + 1]
-                    top.real /= self.filled[code[i, 1]][taken + 1]
+                    top.real = <double>self.whole[code[1]][taken + 1]
+                    if code[2]:
+                        top.real = self.real[code[1]][taken + 1]
+                    top.real /= self.filled[code[1]][taken + 1]
             elif operation == NUMBER:
                 top += 1
                 top.whole, top.null = self.number, False
@@ -539,9 +775,9 @@ cdef class Search:
                         continue
                     if operation == COMPARE_INT:
                         order = (top.whole > top[1].whole) - (top.whole < top[1].whole)
-                        top.whole = _holds(<int>order, code[i, 1])
+                        top.whole = _holds(<int>order, code[1])
                     elif operation == COMPARE_REAL:
-                        top.whole = _holds(_compare_real(top.real, top[1].real), code[i, 1])
+                        top.whole = _holds(_compare_real(top.real, top[1].real), code[1])
                     elif operation == ADD_INT:
                         if __builtin_add_overflow(top.whole, top[1].whole, &top.whole):
                             raise TooLarge

@@ -1,6 +1,24 @@
-"""What may be reached from a row and a step, for other ways of matching."""
+"""Matches, and what may be reached from a row and a step, for other ways of matching."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
+
+
+cdef enum:  # what follows a match
+    PAST = 0
+    NEXT = 1
+    TO_FIRST = 2
+    TO_LAST = 3
+
+
+cdef class Matches:
+    cdef int64_t* _rows      # start, length, number, partition of each match
+    cdef Py_ssize_t _count, _room
+    cdef int32_t* _steps     # of each row of each match
+    cdef Py_ssize_t _labels, _label_room
+    cdef public object error
+
+    cdef int reserve(self, Py_ssize_t labels) except -1 nogil
+    cdef void close(self, int64_t start, int64_t length, int64_t number, int64_t partition) noexcept nogil
 
 
 cdef class Table:

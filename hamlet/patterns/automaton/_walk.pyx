@@ -19,12 +19,6 @@ cdef enum:
     AT_END = 3
     ACCEPT = 4
 
-cdef enum:
-    PAST = 0
-    NEXT = 1
-    TO_FIRST = 2
-    TO_LAST = 3
-
 cdef int64_t _NEVER = 9223372036854775807
 cdef int64_t _BLOCK_BYTES = 1 << 28
 
@@ -37,12 +31,6 @@ cdef class Matches:
     error : (int, int) or None
         Partition and row of a match behind which nothing can be skipped to.
     """
-
-    cdef int64_t* _rows      # start, length, number, partition of each match
-    cdef Py_ssize_t _count, _room
-    cdef int32_t* _steps     # of each row of each match
-    cdef Py_ssize_t _labels, _label_room
-    cdef public object error
 
     def __cinit__(self):
         self._rows = NULL
@@ -96,6 +84,19 @@ cdef class Matches:
         self._rows[4 * self._count + 3] = partition
         self._count += 1
         self._labels += length
+
+    def in_order(self):
+        """These matches by partition and number."""
+        rows, steps = self.arrays()
+        cdef Matches found
+        if (np.diff(rows[:, 3]) >= 0).all():
+            return self
+        found = Matches()
+        ends = np.cumsum(rows[:, 1])
+        for place in np.lexsort((rows[:, 2], rows[:, 3])):
+            start, length, number, partition = rows[place]
+            found.add(start, number, partition, steps[ends[place] - length : ends[place]])
+        return found
 
     def arrays(self):
         """Matches and labels.

@@ -232,7 +232,7 @@ class _Compiler:
         if kind not in ("int", "real"):
             raise _Unknown
         which = {"sum": 0, "avg": 0, "min": 1, "max": 2}[function] + 3 * (kind == "real")
-        item = self.tables.sum_of(self.tables.set_of(reading.variable), column, which)
+        item = self.tables.sum_of(self.tables.set_of(reading.variable), column, which, function == "avg")
         if function == "avg":
             return _Typed([(AVERAGE, item, int(kind == "real"), 0, 0.0)], "real", 1)
         return _Typed([(ACCUMULATED_REAL if kind == "real" else ACCUMULATED_INT, item, 0, 0, 0.0)], kind, 1)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hamlet.errors import DataError
 from hamlet.frontend.reports import Reports
-from hamlet.patterns.automaton._search import Search, TooLarge, TooManySteps
+from hamlet.patterns.automaton._search import Search, TooLarge
 from hamlet.patterns.automaton._walk import Matches, Table
 from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation
 from hamlet.patterns.clause.tree import Clause
@@ -27,6 +27,8 @@ from hamlet.patterns.match.native import native_program
 from hamlet.patterns.match.ordered import Ordered
 
 _AHEAD = 16  # starts of a partition that are tried while the first waits for answers
+_OPEN, _LONG_START, _LONG_PARTITION = 1, 3, 4  # how `Search.advance` ends
+_PARTITION, _PER_ROW = 20, 500  # a partition may take so many times the steps of a start, and so many for each row
 
 
 @dataclass
@@ -41,8 +43,8 @@ class Tables:
         Set, whether from the last row, rows inwards, step, whether the label is read.
     columns : list of (array, array)
         Values and NULLs by row.
-    sums : list of (int, int, int)
-        Set, column, kind.
+    sums : list of (int, int, int, int)
+        Set, column, kind, whether the number of values counts.
     keep : list of (int, int, int)
         What distinguishes states.
     all_labels : bool
@@ -53,7 +55,7 @@ class Tables:
     slots: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     columns: list[tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]] = field(default_factory=list)
     column_kinds: dict[str, tuple[int, str]] = field(default_factory=dict)
-    sums: list[tuple[int, int, int]] = field(default_factory=list)
+    sums: list[tuple[int, int, int, int]] = field(default_factory=list)
     keep: list[tuple[int, int, int]] = field(default_factory=list)
     all_labels: bool = False
 
@@ -95,9 +97,9 @@ class Tables:
             self.all_labels = True
         return which
 
-    def sum_of(self, which: int, column: int, kind: int) -> int:
-        """The number of a running value."""
-        item = (which, column, kind)
+    def sum_of(self, which: int, column: int, kind: int, counted: bool = False) -> int:
+        """The number of a running value; how many values it is made of counts where it is averaged."""
+        item = (which, column, kind, int(counted))
         if item not in self.sums:
             self.sums.append(item)
         return self.sums.index(item)
@@ -111,7 +113,7 @@ class Tables:
         members = np.zeros((len(self.sets), max(1, len(self.clause.variables))), np.uint8)
         for place, each in enumerate(self.sets):
             members[place, list(each)] = 1
-        shapes = ((self.slots, 5), (self.sums, 3), (self.keep, 3))
+        shapes = ((self.slots, 5), (self.sums, 4), (self.keep, 3))
         return members, *(np.array(rows, np.int64).reshape(len(rows), width) for rows, width in shapes)
 
 
@@ -155,6 +157,7 @@ class Searching:
     ) -> None:
         self.meaning, self.ordered, self.table, self.horizon = meaning, ordered, table, horizon
         self.reports, self.max_steps, self.name = reports, max_steps, name
+        self.spent: dict[int, int] = {}  # steps of partitions that have been left
         clause = meaning.clause
         self.tables = Tables(clause)
         self.programs: list[Any] = []
@@ -195,64 +198,55 @@ class Searching:
 
     def run(self, skip: int, member: npt.NDArray[np.uint8]) -> Matches:
         """Search partition by partition; those that have questions wait until all have been tried."""
-        borders = self.ordered.borders
-        found: dict[int, list[tuple[int, int, npt.NDArray[np.int32]]]] = {}
-        waiting = {each: (int(borders[each]), 0) for each in range(len(borders) - 1)}
-        result = Matches()
+        borders = [int(each) for each in self.ordered.borders]
+        found = Matches()
+        waiting = {each: (borders[each], 0) for each in range(len(borders) - 1)}
         while waiting:
             for partition in list(waiting):
                 row, number = waiting.pop(partition)
-                self.table.prepared(int(borders[partition]), int(borders[partition + 1]))
-                known = found.setdefault(partition, [])
-                end = int(borders[partition + 1])
-                row, number, target = self._advance(partition, row, number, skip, member, known, end)
-                if target is not None:
-                    result.error = (partition, row, target)
-                    return result
+                self.table.prepared(borders[partition], borders[partition + 1])
+                row, number = self._advance(found, partition, row, borders[partition + 1], number, skip, member)
+                if found.error is not None:
+                    return found
                 if row < borders[partition + 1]:
                     waiting[partition] = (row, number)
-            if self.kernel.asked:
-                self._answer()
-        for partition in sorted(found):
-            for row, number, steps in found[partition]:
-                result.add(row, number, partition, steps)
-        return result
+            self._answer()
+        return found.in_order()
 
     def _advance(
         self,
+        found: Matches,
         partition: int,
         row: int,
+        end: int,
         number: int,
         skip: int,
         member: npt.NDArray[np.uint8],
-        found: list[tuple[int, int, npt.NDArray[np.int32]]],
-        end: int,
-    ) -> tuple[int, int, int | None]:
-        """Go on as far as there are answers; gives the next start, how many matches there were, and where it failed."""
-        program = self.meaning.program
-        while row < end:
-            steps = self._start(row, number + 1, partition)
-            if steps is False:
-                if not self.kernel.waits:
-                    self._ask_ahead(row + 1, min(row + _AHEAD, end), number + 1, partition)
-                    self.kernel.waits = False
-                break
-            if steps is None:
-                row += 1
-                continue
-            number += 1
-            found.append((row, number, steps))
-            if not len(steps) or skip == 1:
-                row += 1
-            elif skip == 0:
-                row += len(steps)
-            else:
-                carried = np.flatnonzero(member[np.array(program.variables)[steps]])
-                target = -1 if not len(carried) else int(carried[0 if skip == 2 else -1])
-                if target <= 0:
-                    return row, number, target
-                row += target
-        return row, number, None
+    ) -> tuple[int, int]:
+        """Go on as far as there are answers; gives the next start, and how many matches there were."""
+        before = self.kernel.work
+        borders = self.ordered.borders
+        most = _PARTITION * self.max_steps + _PER_ROW * int(borders[partition + 1] - borders[partition])
+        row, number, ended = self.kernel.advance(
+            found,
+            partition,
+            row,
+            end,
+            number,
+            self.horizon,
+            skip,
+            member,
+            self.max_steps,
+            most - self.spent.get(partition, 0),
+        )
+        if ended in (_LONG_START, _LONG_PARTITION):
+            raise DataError(self._too_long(partition, row, most if ended == _LONG_PARTITION else None))
+        if ended == _OPEN:
+            if not self.kernel.waits:
+                self._ask_ahead(row + 1, min(row + _AHEAD, end), number + 1, partition)
+                self.kernel.waits = False
+            self.spent[partition] = self.spent.get(partition, 0) + self.kernel.work - before
+        return row, number
 
     def run_on(
         self,
@@ -271,18 +265,12 @@ class Searching:
         (int, int)
             The first start that is not decided, and how many matches there were.
         """
-        known: list[tuple[int, int, npt.NDArray[np.int32]]] = []
         while True:
             self.table.prepared(int(self.ordered.borders[partition]), high)
-            begin, number, target = self._advance(partition, begin, number, skip, member, known, high)
-            if target is not None:
-                found.error = (partition, begin, target)
-            if target is not None or not self.kernel.asked:
-                break
+            begin, number = self._advance(found, partition, begin, high, number, skip, member)
+            if found.error is not None or not self.kernel.asked:
+                return begin, number
             self._answer()
-        for row, count, steps in known:
-            found.add(row, count, partition, steps)
-        return begin, number
 
     def _ask_ahead(self, low: int, high: int, number: int, partition: int) -> None:
         """Try later starts while one waits for answers, so that the host answers their questions in the same go."""
@@ -290,31 +278,26 @@ class Searching:
             if len(self.kernel.asked) > 10_000:
                 break
             most = int(self.horizon[row]) if len(self.horizon) else 0
-            with contextlib.suppress(TooManySteps):
-                self.kernel.start(row, most, number, partition, self.max_steps, True)
+            self.kernel.start(row, most, number, partition, self.max_steps, True)
 
-    def _start(self, row: int, number: int, partition: int) -> Any:
-        most = int(self.horizon[row]) if len(self.horizon) else 0
-        try:
-            return self.kernel.start(row, most, number, partition, self.max_steps, True)
-        except TooManySteps:
-            clause = self.meaning.clause
-            place = row - int(self.ordered.borders[partition]) + 1
-            values = ""
-            if self.ordered.keys:
-                keys = ", ".join(self.ordered.keys)
-                shown = self.ordered.host.execute(
-                    f"SELECT {keys} FROM {self.ordered.table} WHERE {self.ordered.row} = {row}"
-                ).fetchall()[0]
-                values = " of partition " + ", ".join(map(str, shown))
-            span = clause.pattern_span
-            pattern = self.reports.quote(span, 80)
-            raise DataError(
-                f"{self.reports.source}: {self.reports.place(span)}: the pattern {pattern} took more than "
-                f"{self.max_steps:,} steps from row {place}{values}: its conditions read the labels so far, so all "
-                "ways of labelling may have to be tried; make the pattern less ambiguous, or raise max_steps "
-                "(--max-steps)"
-            ) from None
+    def _too_long(self, partition: int, row: int, most: int | None) -> str:
+        """Why a search was given up: at a start, or, with the most steps of a partition, in all of it."""
+        place = f"from row {row - int(self.ordered.borders[partition]) + 1}" if most is None else "up to row "
+        if most is not None:
+            place += f"{row - int(self.ordered.borders[partition]) + 1}"
+        if self.ordered.keys:
+            keys = ", ".join(self.ordered.keys)
+            text = f"SELECT {keys} FROM {self.ordered.table} WHERE {self.ordered.row} = {row}"
+            values = self.ordered.host.execute(text).fetchall()[0]
+            shown = zip(self.meaning.key_names(), values, strict=True)
+            place += f" of partition {', '.join(f'{name} = {value}' for name, value in shown)}"
+        span = self.meaning.clause.pattern_span
+        steps = f"{self.max_steps:,}" if most is None else f"{most:,}"
+        return (
+            f"{self.reports.source}: {self.reports.place(span)}: the pattern {self.reports.quote(span, 80)} took more "
+            f"than {steps} steps {place}: its conditions read the labels so far, so all ways of labelling may have to "
+            f"be tried; make the pattern less ambiguous, or raise max_steps (--max-steps), which is {self.max_steps:,}"
+        )
 
     def _answer(self) -> None:
         """Have the host answer all questions."""
