@@ -17,13 +17,13 @@ from click.testing import CliRunner
 import hamlet
 from hamlet.cli import cli, main
 from hamlet.engine.executor import executor_of
-from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.engine.options import Options
 from hamlet.errors import MemoryLimitError, OptionError
 from hamlet.input.columns import StringPool
 from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
+from hamlet.runtime.sizes import bytes_of, size_text
 
 STATES = "RETURN k, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 1000 s SLIDE 500 s"
 SEARCH = "rising: RETURN COUNT(*) PATTERN B+ WHERE [k, s] AND B.v < NEXT(B).v WITHIN 10 h"

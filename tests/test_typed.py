@@ -17,8 +17,9 @@ import hamlet
 import hamlet.policies.options
 import hamlet.streams.options
 from hamlet.engine.online import EngineOptions
-from hamlet.engine.options import Options, RunOptions, names_in, options_of
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.output.fitting import COUNT_TYPES
+from hamlet.runtime.options import names_in
 
 WORKLOAD = hamlet.Workload.parse("RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 10 s")
 EVENTS = [{"time": time, "type": kind, "k": "x"} for time, kind in enumerate("ABB")]

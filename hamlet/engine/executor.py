@@ -23,7 +23,7 @@ from hamlet.engine.closed_windows import Orders
 from hamlet.engine.garbage import resting
 from hamlet.engine.keys import created
 from hamlet.engine.matching_runner import MatchingRunner
-from hamlet.engine.memory_limit import Holding, bytes_of, exceeded, holding
+from hamlet.engine.memory_limit import Holding, exceeded, holding
 from hamlet.engine.options import Options
 from hamlet.engine.sharing import DYNAMIC, Sharing
 from hamlet.engine.stages import Stages
@@ -38,6 +38,7 @@ from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.paths import EVERY, OPERATORS, Paths
 from hamlet.planner.workload import Workload
+from hamlet.runtime.sizes import bytes_of
 
 _UNLIMITED = contextlib.nullcontext()
 BEGINNING_OF_TIME, END_OF_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max

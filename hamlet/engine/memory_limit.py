@@ -9,74 +9,22 @@ batch that is being read and worked on, and result rows once they are Python's (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from hamlet._core import Kernel
 from hamlet.engine.keys import KeyIndex
-from hamlet.errors import MemoryLimitError, OptionError
+from hamlet.errors import MemoryLimitError
 from hamlet.language.printing import name_text
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.planner.memory import bound
 from hamlet.planner.tables import QueryTables
-
-Size = int | str
+from hamlet.runtime.sizes import size_text
 
 BESIDE = 0.1  # of what a run holds; smaller shares of other things than queries are not worth a word
-
-_UNITS = {"": 1, **{f"{prefix}b": 1000**power for power, prefix in enumerate(("", "k", "m", "g", "t"))}}
-_UNITS |= {f"{prefix}ib": 1024**power for power, prefix in enumerate(("k", "m", "g", "t"), 1)}
-_SIZE = re.compile(r"\s*(\d{1,30}(?:\.\d{1,30})?)\s*([a-zA-Z]*)\s*", re.ASCII)
-
-
-def bytes_of(size: Size | None) -> int | None:
-    """A size in bytes.
-
-    Parameters
-    ----------
-    size : int, str or None
-        Bytes, or text such as ``'2 GiB'`` (2 * 1024^3 bytes), ``'500 MB'`` (500 * 1000^2) or ``'1000000'``.
-
-    Raises
-    ------
-    OptionError
-        If it is neither, or not positive.
-
-    Examples
-    --------
-    >>> bytes_of("1.5 KiB"), bytes_of("500 MB"), bytes_of(10**6), bytes_of(None)
-    (1536, 500000000, 1000000, None)
-    """
-    if size is None:
-        return None
-    found = None
-    if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
-        found = int(size)
-    elif isinstance(size, str) and (match := _SIZE.fullmatch(size)) and match[2].lower() in _UNITS:
-        found = int(Fraction(match[1]) * _UNITS[match[2].lower()])
-    if found is None or found <= 0:
-        raise OptionError(
-            f"max memory is {size!r}; it must be a number of bytes > 0 or a size such as '2 GiB' or '500 MB'"
-        )
-    return found
-
-
-def size_text(size: int) -> str:
-    """A number of bytes for people.
-
-    Examples
-    --------
-    >>> [size_text(size) for size in (17, 2048, 1536 * 1024**2, 10 * 1024**4)]
-    ['17 bytes', '2 KiB', '1.5 GiB', '10 TiB']
-    """
-    power = max(power for power in range(5) if size >= 1024**power or power == 0)
-    value = f"{size / 1024**power:.{1 if power else 0}f}".removesuffix(".0")
-    return f"{value} {('bytes' if size != 1 else 'byte', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 @dataclass(frozen=True)

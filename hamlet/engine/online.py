@@ -19,8 +19,7 @@ from hamlet.engine.feed import Feed, process
 from hamlet.engine.layers.executor import any_executor_of
 from hamlet.engine.live import Part, Replacement, compared, in_order
 from hamlet.engine.live.waiting import Waiting
-from hamlet.engine.memory_limit import bytes_of
-from hamlet.engine.options import Options, RunOptions, options_of, takes
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import HamletError, UnsupportedError
 from hamlet.input.columns import StringPool, values_of
@@ -33,6 +32,8 @@ from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Monitor, Row
+from hamlet.runtime.options import takes
+from hamlet.runtime.sizes import bytes_of
 
 Late = Literal["error", "drop"]
 

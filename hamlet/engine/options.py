@@ -1,23 +1,22 @@
 """How to run a workload: the options that the command line, `run`, `Engine` and the Spark jobs have in common.
 
 A call with many options takes them by name, as a TypedDict says (``**options: Unpack[RunOptions]``); inside they are
-one object of a dataclass, which has their defaults and checks them. `made_of` makes the object, and `takes` has `help`
-show the names and defaults. All calls do it this way.
+one object of a dataclass, which has their defaults and checks them. `hamlet.runtime.options` makes the object.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, Literal, TypedDict, TypeVar, cast, get_args
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict, cast, get_args
 
-from hamlet.engine.memory_limit import Size, bytes_of
 from hamlet.engine.sharing import Model, Policy, Sharing
-from hamlet.errors import OptionError, near_miss, one_of
+from hamlet.errors import OptionError, one_of
 from hamlet.language.zones import zone_of
 from hamlet.planner.paths import FEATURES, OPERATORS, Paths, names_of, paths_of
 from hamlet.planner.workload import Workload
+from hamlet.runtime.options import check_columns, made_of
+from hamlet.runtime.sizes import Size, bytes_of
 
 SharingPolicy = Literal["dynamic", "static", "never"]
 CountType = Literal["auto", "string", "int64", "double", "decimal"]
@@ -118,12 +117,12 @@ class Options:
         bytes_of(self.max_memory)
         if self.timezone is not None:
             zone_of(self.timezone)
-        for name in ("time_column", "type_column", "order_column"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value) and not (name == "order_column" and value is None):
-                raise OptionError(f"{name} is {value!r}; it must be the name of a column")
-        if self.order_column is not None and self.order_column == self.time_column:
-            raise OptionError(f"the order column is the time column ({self.time_column!r}); name another one, or none")
+        check_columns(
+            time_column=self.time_column,
+            type_column=self.type_column,
+            order_column=self.order_column,
+            time_unit=self.time_unit,
+        )
         if not isinstance(self.trace, bool):
             raise OptionError(f"trace is {self.trace!r}; it must be True or False")
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= 1024:
@@ -153,65 +152,10 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "benefit": get_args(Model),
     "numbers": get_args(Numbers),
     "count_type": get_args(CountType),
-    "time_unit": get_args(TimeUnit),
     "null_keys": get_args(NullKeys),
 }
-
-
-Made = TypeVar("Made")
-Call = TypeVar("Call", bound=Callable[..., Any])
-
-
-def made_of(kind: type[Made], options: Mapping[str, Any], others: Iterable[str] = ()) -> Made:
-    """An object of options, of options by name.
-
-    Parameters
-    ----------
-    kind : type
-        A dataclass whose fields are the options.
-    options : mapping of str to Any
-    others : iterable of str
-        Further names that whoever is called takes, for the message.
-
-    Raises
-    ------
-    OptionError
-        Where there is none of a name; the text says which is nearly called so.
-    """
-    known = names_in(kind)
-    for name in options:
-        if name not in known:
-            names = [*known, *others]
-            meant = near_miss(name, names)
-            hint = f"did you mean {meant!r}?" if meant is not None else f"the options are {', '.join(names)}"
-            raise OptionError(f"there is no option {name!r}; {hint}")
-    return kind(**options)
 
 
 def options_of(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:
     """The options of a workload, by name; as `made_of`."""
     return made_of(Options, options, others)
-
-
-def names_in(kind: type) -> list[str]:
-    """The names of the options of a dataclass."""
-    return [each.name for each in fields(kind)]
-
-
-def takes(*kinds: type, without: Iterable[str] = ()) -> Callable[[Call], Call]:
-    """Have `help` show what a call takes as ``**options``: the fields of dataclasses, with types and defaults."""
-    left_out = frozenset(without)
-
-    def decorated(call: Call) -> Call:
-        signature = inspect.signature(call)
-        shown = {each.name: each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD}
-        for option in (each for kind in kinds for each in fields(kind) if each.name not in left_out):
-            default = inspect.Parameter.empty if option.default is MISSING else option.default
-            parameter = inspect.Parameter(
-                option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option.type
-            )
-            shown.setdefault(option.name, parameter)
-        call.__signature__ = signature.replace(parameters=[*shown.values()])  # type: ignore[attr-defined]
-        return call
-
-    return decorated

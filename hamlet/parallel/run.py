@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 import pyarrow as pa
 
 from hamlet.engine.online import Engine, EngineOptions
-from hamlet.engine.options import Options, RunOptions, options_of, takes
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
 from hamlet.engine.where import chosen_events
 from hamlet.errors import WorkloadError
@@ -26,6 +26,7 @@ from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side
 from hamlet.planner.skipping import leave_out_useless
 from hamlet.planner.workload import Workload
+from hamlet.runtime.options import takes
 
 if TYPE_CHECKING:
     from hamlet.pages.report import Report

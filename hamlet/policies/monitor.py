@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from hamlet.engine.options import made_of, takes
 from hamlet.errors import HamletError
 from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
@@ -24,6 +23,7 @@ from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
+from hamlet.runtime.options import made_of, takes
 
 _END_OF_TIME = (1 << 61) - 1
 Rows = tuple[int, pa.RecordBatch]  # the place of a policy, and rows of it
@@ -75,7 +75,7 @@ class Monitor(Protocol):
         ]
         columns = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *names]))
         self._arrivals = Arrivals(
-            chosen.events,
+            chosen,
             columns,
             chosen.lateness,
             chosen.late,

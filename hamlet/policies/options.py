@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from hamlet.engine.memory_limit import Size
-from hamlet.engine.options import Options as EventOptions
 from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows
 from hamlet.input.ticks import Lateness
 from hamlet.policies.verdicts.automata import mode_of
 from hamlet.policies.verdicts.progression import Mode
+from hamlet.runtime.options import check_columns
+from hamlet.runtime.sizes import Size, bytes_of
 
 VERDICTS = ("satisfied", "all", "equivalent")
 TIME_POINTS = ("step", "event")
@@ -77,7 +77,8 @@ class Options:
             raise OptionError(f"time_points is {self.time_points!r}; it must be 'step' or 'event'")
         if self.verdicts not in VERDICTS:
             raise OptionError(f"verdicts is {self.verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
-        _ = self.events  # checks what columns mean
+        bytes_of(self.max_memory)
+        check_columns(**self.columns)
 
     @property
     def automaton(self) -> Mode | None:
@@ -85,14 +86,13 @@ class Options:
         return None if self.verdicts == "satisfied" else mode_of(self.verdicts, self.mode)
 
     @property
+    def timezone(self) -> None:
+        """Windows of policies know no calendar."""
+
+    @property
     def columns(self) -> dict[str, Any]:
         """What columns mean, as `hamlet.input.events.open_events` takes it."""
         return {name: getattr(self, name) for name in ("time_column", "type_column", "order_column", "time_unit")}
-
-    @property
-    def events(self) -> EventOptions:
-        """What the intake of events needs to know."""
-        return EventOptions(**self.columns, max_memory=self.max_memory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.engine.memory_limit import Size, bytes_of, size_text
 from hamlet.errors import DataError, MemoryLimitError, option
 from hamlet.output.columnar import HOLDS
 from hamlet.policies.analysis.policy import Policy
@@ -22,6 +21,7 @@ from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.printing import printed_order
 from hamlet.policies.verdicts.automata import VerdictServing
 from hamlet.policies.verdicts.progression import Mode
+from hamlet.runtime.sizes import Size, bytes_of, size_text
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _WIDE = pa.decimal256(76, 0)  # integers of more than 64 bits

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from hamlet.engine.options import made_of, takes
 from hamlet.errors import OptionError, UnsupportedError, near_miss
 from hamlet.language.schema import Clock
 from hamlet.output.frames import Frames
@@ -18,6 +17,7 @@ from hamlet.policies.options import FileOptions, RunOptions
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.runner import runner_of
 from hamlet.policies.verdicts.automata import Verdicts
+from hamlet.runtime.options import made_of, takes
 
 if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence

@@ -11,12 +11,13 @@ from typing import Any, Unpack
 
 from pyspark.sql import SparkSession
 
-from hamlet.engine.options import Options, takes
+from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.errors import OutputError, UnsupportedError
 from hamlet.input.csvform import Dropped
 from hamlet.output.place import check_beside, check_destination, staged
 from hamlet.planner.workload import Workload
+from hamlet.runtime.options import takes
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.checkpoint import LOCK, owned
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from pyspark.sql import DataFrame
 
 from hamlet.engine.online import Late
-from hamlet.engine.options import Options, RunOptions, options_of, takes
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.input.ticks import Lateness
 from hamlet.planner.workload import Workload, workload_of
+from hamlet.runtime.options import takes
 from hamlet.spark.continuous import Continuous
 from hamlet.spark.counters import StatsParam, noted_of, summed, tallies_of
 from hamlet.spark.counts import as_numbers

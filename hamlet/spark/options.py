@@ -15,7 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from hamlet.engine.online import Late
-from hamlet.engine.options import Options, RunOptions, made_of, names_in
+from hamlet.engine.options import Options, RunOptions
 from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.ticks import Lateness
@@ -23,6 +23,7 @@ from hamlet.output.files import check_format
 from hamlet.parallel.routing.rates import Rates
 from hamlet.parallel.run import Format
 from hamlet.policies.options import MonitorOptions, OnlineOptions
+from hamlet.runtime.options import made_of, names_in
 from hamlet.spark.look import Choice
 from hamlet.spark.session import Progress
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hamlet.engine.options import Options, made_of, takes
+from hamlet.engine.options import Options
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
@@ -29,6 +29,7 @@ from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.runner import Serving
+from hamlet.runtime.options import made_of, takes
 from hamlet.spark.frames import Events, events_of
 from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import MonitorFrameOptions, PolicyBatch, PolicyFrame, PolicySubmitOptions

@@ -17,13 +17,13 @@ from typing import Any, Unpack
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from hamlet.engine.options import takes
 from hamlet.errors import DataError, OutputError, RestoreError, UnsupportedError
 from hamlet.input.files import event_files
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.policies import Monitor, Policy
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.runner import Serving
+from hamlet.runtime.options import takes
 from hamlet.spark.arrivals import Arrivals
 from hamlet.spark.checkpoint import check_parts, owned
 from hamlet.spark.events import path_of

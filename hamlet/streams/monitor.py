@@ -10,8 +10,6 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from hamlet.engine.memory_limit import bytes_of, size_text
-from hamlet.engine.options import made_of, takes
 from hamlet.errors import DataError, LateError, MemoryLimitError, OptionError, option
 from hamlet.input.columns import Int64Array
 from hamlet.input.input_schema import missing_column
@@ -22,7 +20,9 @@ from hamlet.language.schema import Clock
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
+from hamlet.runtime.options import made_of, takes
 from hamlet.runtime.reorder_buffer import Disorder
+from hamlet.runtime.sizes import bytes_of, size_text
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.evaluate._cells import Fault
 from hamlet.streams.evaluate._evaluator import DeadlineLimit, MemoryLimit

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Unpack
 
-from hamlet.engine.options import made_of, takes
 from hamlet.errors import WorkloadError
 from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.runtime.options import made_of, takes
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import open_chosen

@@ -15,7 +15,6 @@ from hamlet.engine.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor, exe
 from hamlet.engine.feed import process
 from hamlet.engine.layers.rows import row_table
 from hamlet.engine.layers.unit_run import UnitRun, is_one_of
-from hamlet.engine.memory_limit import bytes_of
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.errors import DataError
@@ -26,6 +25,7 @@ from hamlet.output.query_rows import QueryRows, ResultColumn, dicts_of
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.layers import Unit, units_of
 from hamlet.planner.workload import Workload
+from hamlet.runtime.sizes import bytes_of
 
 
 class LayeredExecutor:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.engine.where import chosen_events
 from hamlet.errors import OptionError, option
 from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
@@ -238,6 +237,8 @@ def chosen_by(where: str | None, since: Any, until: Any) -> Callable[[EventSourc
     """What leaves out events that fail a condition or lie outside a period; None where all are taken."""
     if where is None and since is None and until is None:
         return None
+    from hamlet.engine.where import chosen_events  # brings in the language of queries
+
     return partial(chosen_events, since=since, until=until, where=where)
 
 

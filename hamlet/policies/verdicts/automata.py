@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.engine.memory_limit import Size, bytes_of, size_text
 from hamlet.errors import MemoryLimitError, UnsupportedError, option
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import Skeleton, skeleton
@@ -29,6 +28,7 @@ from hamlet.policies.verdicts._automaton import Automaton, Stream
 from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
 from hamlet.policies.verdicts.progression import Mode, Progression
 from hamlet.policies.verdicts.undecided import Waiting
+from hamlet.runtime.sizes import Size, bytes_of, size_text
 
 _MOST_CONDITIONS = 6  # comparisons of the key; nobody's stream is kept for each way in which they may come out
 _MOST_STEPS = 1 << 12  # time-points between two looks at what the automaton takes

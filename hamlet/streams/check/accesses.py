@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hamlet.engine.memory_limit import size_text
 from hamlet.frontend.reports import Reports
 from hamlet.frontend.units import LONGEST, SECONDS
 from hamlet.language.query import Span
+from hamlet.runtime.sizes import size_text
 from hamlet.streams.check.declarations import Declared, Table
 from hamlet.streams.check.unify import (
     ANY,

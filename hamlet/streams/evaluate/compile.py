@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from hamlet.engine.memory_limit import size_text
 from hamlet.errors import MemoryLimitError, option
+from hamlet.runtime.sizes import size_text
 from hamlet.streams.evaluate._evaluator import Evaluator
 from hamlet.streams.evaluate._store import Store, Stream, Tally
 from hamlet.streams.evaluate._tasks import Clause, Closer, Task
