@@ -65,6 +65,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     Shape,
     Word,
     aligned,
+    becomes_limbs,
     bound_raised,
     lanes_bits,
     lanes_measure,
@@ -184,7 +185,7 @@ cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure)
             if failure[0]:
                 return False
             bits = max(bits, s.bits)
-    if band.exact and bits > band.most_bits and not band.widens:
+    if band.exact and bits > band.most_bits and not becomes_limbs(band):
         seat.until = max(seat.until, end)
         return False  # the next window's counts will hardly be smaller
     for i in range(band.queries):
@@ -403,7 +404,7 @@ cdef int has_room(Core* k, Band* band, Block* block, const Growth* growth) noexc
         if bound_raised(band, block, growth.bits, growth.starts, growth.weight):
             return True
     if band.exact:
-        return has_limbs(k, band, block, growth) if band.widens else 0
+        return has_limbs(k, band, block, growth) if becomes_limbs(band) else 0
     if another_map(band, block) and bound_raised(band, block, growth.bits, growth.starts, growth.weight):
         return True
     leave_plain(band, block)

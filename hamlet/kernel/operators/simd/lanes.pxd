@@ -250,6 +250,8 @@ cdef struct Band:
     Shape shape
     Limbs limbs          # how integers beyond 64 bits lie; its `limbs` are what a block had last
     bint widens          # whether they may
+    int64_t turns        # bursts, and events that are in none, of late
+    int64_t took         # the events of these
     const Machine* machine
     int* place           # [queries][most components] the plane of each component
     int places           # most components
@@ -300,6 +302,25 @@ cdef inline int plane_ordinal(const Band* band, int plane) noexcept nogil:
     if plane < band.shape.whole:
         return plane
     return plane - (band.shape.whole if plane < band.shape.linear else band.shape.linear)
+
+
+cdef enum:
+    LONG_BURST = 6           # events of a turn on average, from which large integers are no lanes: bursts can wait
+    MOST_TURNS = 1 << 16     # that are remembered
+
+
+cdef inline void note_turn(Band* band, int64_t turns, int64_t events) noexcept nogil:
+    """Remember how many events come at a time."""
+    band.turns += turns
+    band.took += events
+    if band.turns >= MOST_TURNS:
+        band.turns //= 2
+        band.took //= 2
+
+
+cdef inline bint becomes_limbs(const Band* band) noexcept nogil:
+    """Whether integers that outgrow words are to be limbs in lanes."""
+    return band.widens and band.took < LONG_BURST * band.turns
 
 
 cdef inline bint is_found(const Band* band, int lane) noexcept nogil:

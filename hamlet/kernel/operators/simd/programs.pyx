@@ -10,6 +10,7 @@ from libc.string cimport memset
 
 from hamlet.kernel.cells cimport words_of
 from hamlet.kernel.core cimport MOST_GRAPHLETS, PANE_MATRIX, SCALAR, Core, Graphlet, grown, take_own
+from hamlet.kernel.operator cimport number_of
 from hamlet.kernel.operators.simd.blocks cimport drop_block, free_block
 from hamlet.kernel.operators.simd.lanes cimport (
     CAST_COUNT,
@@ -66,7 +67,9 @@ from hamlet.kernel.plan cimport (
 
 
 cdef enum:
-    MOST_WINDOWS = 4  # open at once, in which numbers beyond 64 bits are lanes
+    MOST_WINDOWS = 8  # open at once, in which numbers beyond 64 bits are lanes
+
+cdef int LIMB_MATRIX = number_of("limb_matrix")
 
 
 cdef void load_bands(Core* k, object bands, list held) except *:
@@ -169,7 +172,7 @@ cdef void allow_limbs(Core* k) noexcept:
         band = &k.band[number]
         if band.exact and band.shape.linear == band.shape.whole and band.windows <= MOST_WINDOWS:
             for i in range(band.queries):
-                band.widens = band.widens or k.operator_of[band.query[i]] == SCALAR
+                band.widens = band.widens or k.operator_of[band.query[i]] in (SCALAR, LIMB_MATRIX)
 
 
 cdef list padded(object rows, int size):

@@ -41,6 +41,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     LaneProgram,
     Taken,
     Word,
+    note_turn,
     rank_of,
     usable,
 )
@@ -142,6 +143,7 @@ cdef int step_band(
     cdef int failure = NO_FAILURE
     cdef bint starts
     done[0] = False
+    note_turn(band, events, events)
     if not in_lanes(k, band, key, time, &failure):
         return failure
     starts = program.starts if events == 1 else starts_any(k, band, rows, events)
@@ -367,6 +369,7 @@ cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nog
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = band.burst[g - k.graphlet]
     cdef int failure = NO_FAILURE, role
+    cdef int64_t events = 0
     cdef bint concerned = False
     band.reached = False
     band.block = NULL
@@ -376,9 +379,11 @@ cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nog
     for role in range(g.roles):
         if k.role_events[role] and program[role].groups:
             concerned = True
+            events += k.role_events[role]
             starts[0] = starts[0] or program[role].starts
     if not concerned:
         return NO_FAILURE
+    note_turn(band, 1, events)
     if not in_lanes(k, band, g.key, g.time, &failure):
         g.handed = True
         return failure
