@@ -37,6 +37,7 @@ from hamlet.planner.coordinates import refusal
 from hamlet.planner.layers_shown import with_layers
 from hamlet.planner.matching import MOST_COUNT, is_matching, most_taken, sees_all
 from hamlet.planner.matching_memory import matching_bound
+from hamlet.planner.matching_tables import MatchingTables, why_no_product
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan
 from hamlet.planner.shared_bursts import shared_bursts
@@ -290,7 +291,7 @@ def _query(
         maps=maps,
         exact=served[0],
         scaled=served[1],
-        matching=None if exact.reach is None else _matching(query),
+        matching=None if exact.reach is None else _matching(query, exact.matching[0]),
         groups=tuple(to_text(each) if isinstance(each, Taken) else each.name for each in query.groups),
     )
 
@@ -301,7 +302,7 @@ def _lane(query: AnalysedQuery) -> str:
     return "open session" if asked.session else "open start of a trend" if asked.longest is not None else "open window"
 
 
-def _matching(query: AnalysedQuery) -> Matching:
+def _matching(query: AnalysedQuery, tables: MatchingTables) -> Matching:
     """What is asked beside the pattern, and what an event costs then."""
     asked = query.query
     lanes = _lane(query)
@@ -312,6 +313,15 @@ def _matching(query: AnalysedQuery) -> Matching:
             rung += "; each is moved at most once per state"
     if asked.semantics is Semantics.CONTIGUOUS:
         rung = f"state-grained: the last step of a key only, per transition and {lanes}"
+    elif tables.slides:
+        rung = (
+            "state-grained: a sliding product, a few additions per event, transition and state, whatever the span holds"
+        )
+    elif asked.longest is not None:
+        rung += (
+            f"; so an event costs all times of the last {to_text(asked.longest)} at which trends began, and twice as "
+            f"many events cost four times as much: {why_no_product(query, tables)}"
+        )
     return Matching(
         asked.semantics.value, None if asked.longest is None else to_text(asked.longest), asked.session, rung
     )

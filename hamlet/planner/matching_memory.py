@@ -51,7 +51,11 @@ def _bound(tables: MatchingTables) -> Bound:
     apart = 1 if not guards else LONG_LANE + guard_states + guards  # nodes of a lane that a guard may tell apart
     looks_back = bool(tables.stores)  # nodes of all steps are kept apart
     lane, by_event = [], []
-    for _, single, begin, end, told_apart, *_ in tables.states[1:]:
+    back = Line(0, 0)
+    if tables.slides:
+        lane = [_times(_node(tables, 0), tables.slots)]
+        back = _times(_node(tables, 0), (1 + tables.slots) * tables.slots)
+    for _, single, begin, end, told_apart, *_ in [] if tables.slides else tables.states[1:]:
         stride = _node(tables, end - begin + (end - begin + 7) // 8 if single else 0)
         if single or (told_apart >= 0 and looks_back):
             by_event.append(stride)
@@ -64,8 +68,9 @@ def _bound(tables: MatchingTables) -> Bound:
         lane += [] if looks_back else [stride] * apart * (max(tables.span // tables.pane, 0) + 2 if panes else 1)
     totals = _node(tables, 0)
     stored = sum(HEAD + end - begin + (end - begin + 7) // 8 for begin, end in tables.stores)
+    stored *= len(tables.arrivals) + len(tables.guard_arrivals) if tables.slides else 1
     if panes:
-        return _with(partition, _sum([_times(totals, GROWTH * panes)]), tables, lane, by_event, stored)
+        return _with(partition, _sum([_times(totals, GROWTH * panes), back]), tables, lane, by_event, stored)
     return _with(partition, Line(0, 0), tables, [*lane, totals], by_event, stored)
 
 
@@ -73,7 +78,7 @@ def _with(
     partition: int, always: Line, tables: MatchingTables, lane: list[Line], by_event: list[Line], stored: int
 ) -> Bound:
     # What is there whatever comes has no place for the bits of counts: it is counted with the first lane.
-    step = _times(_node(tables, 1), 8 * (len(tables.arrivals) + 1))
+    step = _times(_node(tables, 1), 8 * (len(tables.arrivals) + 1) * (1 + tables.slots if tables.slides else 1))
     return Bound(
         partition,
         _sum([always, *(_times(each, GROWTH) for each in lane)]),

@@ -52,6 +52,7 @@ class MatchingTables:
     event_sets: list[tuple[int, int, int]] = field(default_factory=list)
     takings: list[tuple[int, ...]] = field(default_factory=list)
     logs: bool = False  # whether events are logged, and looked through when a window closes
+    slides: bool = False  # whether sums over trends of limited length are sliding products, and the store is a log
     predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     guard_sets: list[tuple[int, int]] = field(default_factory=list)
@@ -59,6 +60,11 @@ class MatchingTables:
     arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     calendar: tuple[Any, ...] | None = None  # `hamlet.planner.timeline.Calendar.table`, where times stay what they are
+
+    @property
+    def slots(self) -> int:
+        """How many sums a sliding product has: a state, once for each set of guards on the ways that leave it."""
+        return len({(source, guards) for source, guards, _ in self.ways if source > START})
 
     def recorded(self) -> list[tuple[int, int, int]]:
         """(traced variable, place, event column) of the attributes that records of matched events keep."""
@@ -151,6 +157,10 @@ class MatchingWriter:
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
         tables.logs = self._logs()
+        tables.slides = why_no_product(self.query, tables) is None
+        if tables.slides:
+            read = dict.fromkeys(column for _, _, column, *_ in tables.components if column >= 0)
+            tables.stores = [self._members(list(read))]
         return tables
 
     def _logs(self) -> bool:
@@ -279,6 +289,27 @@ class MatchingWriter:
                 (program, (self._members(vector)[0], len(vector)), (self._members(scalar)[0], len(scalar)))
             )
         return self.predicate_numbers[place, pair]
+
+
+def why_no_product(query: AnalysedQuery, tables: MatchingTables) -> str | None:
+    """Why trends of limited length are kept by the time at which they begin; None where a sliding product serves."""
+    if tables.span < 0 or tables.gap >= 0:
+        return "no trend has a limited length" if tables.span < 0 else "a session has no windows that slide"
+    if query.query.semantics is not Semantics.ANY:
+        return f"{query.query.semantics.value} takes trends out of the states that they stand in"
+    if tables.predicates:
+        return "neighbouring events are compared"
+    if tables.sets:
+        return "sets of distinct values are no sums"
+    if tables.traced or tables.takings:
+        return "events of trends are told apart"
+    if tables.end_guards:
+        return "a negated pattern at the end looks ahead"
+    if not all(
+        final and (NONE, NONE, NONE) in tables.ways[begin:end] for _, _, begin, end, _, final in tables.guard_arrivals
+    ):
+        return "a negated pattern has more than one event"
+    return None
 
 
 def empty_tables(

@@ -12,6 +12,7 @@ from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.matching.lineage cimport is_lineage, reserve_record, reserve_vertex
 from hamlet.kernel.operators.matching.marks cimport MOST_WORDS, add_mark
 from hamlet.kernel.operators.matching.reach cimport is_log
+from hamlet.kernel.operators.matching.spans cimport are_spans
 from hamlet.kernel.operators.matching.state cimport free_partition, new_partition
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
@@ -112,6 +113,7 @@ cdef Partition* read_partition(Core* k, Reader* source, int64_t* slot) noexcept 
     p.step, p.horizon, p.horizon_time, p.next_window = numbers[1], numbers[3], numbers[4], numbers[5]
     p.begin, p.until, p.open = numbers[6], numbers[7], numbers[8] != 0
     p.width, p.set_words, p.bits = <int> numbers[9], <int> numbers[10], 64 * <int> numbers[9]
+    p.back_bits = p.bits
     p.row_due = INT64_MIN  # it is found out when somebody looks
     if not read_parts(k, t, p, source):
         free_partition(k, t, p)
@@ -183,6 +185,9 @@ cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noex
         if not (is_store(t, number) or fits_graph(t, p, number)):
             source.left = -1
             return False
+    if t.slides and not are_spans(t, p):
+        source.left = -1
+        return False
     return True
 
 

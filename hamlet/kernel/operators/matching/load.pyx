@@ -7,6 +7,7 @@ from libc.stdlib cimport malloc
 
 from hamlet.kernel.expression cimport Program
 from hamlet.kernel.interface cimport Interface
+from hamlet.kernel.operators.matching.spans cimport lay_slots
 from hamlet.kernel.operators.matching.tables cimport (
     LOG_HEAD,
     Arrival,
@@ -77,13 +78,15 @@ cdef void load_table(Table* t, object table, bint apart, Interface owner) except
     t.registers = sum(approximate for _, _, approximate, *_ in table.sets)
     t.exact_sets = t.sets - t.registers
     t.lists = t.states + t.end_count + 1 + t.stores
-    t.looks_back = t.stores > 0
+    t.looks_back = t.stores > 0 and not table.slides
     t.variables = table.variables
     bindings = np.zeros((table.variables + 1) * sizeof(Binding), np.uint8)
     t.binding = <Binding*> owner.hold(bindings)
     for variable in range(table.variables):
         t.binding[variable].variable = variable
         t.binding[variable].components_end = t.cells.components
+    if table.slides and not apart:
+        lay_slots(t, table, owner)
     t.predicate = <Predicate*> owner.hold(np.zeros((len(table.predicates) + 1) * sizeof(Predicate), np.uint8))
     for i, (program, vector, scalar) in enumerate(table.predicates):
         owner.held.append(program)

@@ -99,6 +99,8 @@ cdef class Matching(Interface):
         k.fresh = <int64_t*> calloc(4 * states, sizeof(int64_t))
         traces = max((k.query[number].traces for number in range(k.queries)), default=0)
         widest = max((k.query[number].record_words for number in range(k.queries)), default=0)
+        for table in tables:
+            widest = max(widest, max((end - first for first, end in table.stores), default=0))
         k.traced_record = <int64_t*> calloc(traces + 1, sizeof(int64_t))
         k.kept_column = <Column*> calloc(widest + 1, sizeof(Column))
         if k.vector == NULL or k.scalar == NULL or k.fresh == NULL or k.traced_record == NULL or k.kept_column == NULL:

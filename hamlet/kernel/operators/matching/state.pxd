@@ -2,6 +2,9 @@ from libc.stdint cimport int64_t, uint64_t
 
 from hamlet.kernel.operators.matching.tables cimport Core, Nodes, Partition, Table, node_words
 
+cdef enum:
+    SPARE_BITS = 3       # of a count
+
 cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil
 cdef void give_up(Core* k, Table* t, Partition* p) noexcept nogil
 cdef void free_partition(Core* k, const Table* t, Partition* p) noexcept nogil

@@ -55,7 +55,6 @@ cdef enum:
     SMALL = 4096         # bytes of a partition that is kept for another key
     MOST_SPARE = 1 << 15
     LONG_LANE = 8        # nodes of one lane are compared with each other from so many on
-    SPARE_BITS = 3       # of a count
 
 # --------------------------------------------------------------------------------------------------- life
 
@@ -145,7 +144,7 @@ cdef void clear_partition(const Table* t, Partition* p) noexcept nogil:
         p.dictionary[i].count = 0
         memset(p.dictionary[i].slot, 0xFF, p.dictionary[i].slots * sizeof(int32_t))
     memset(p.latest, 0, 2 * (t.guard_states + t.guards) * sizeof(int64_t))
-    p.bits = 0
+    p.bits = p.back_bits = 0
     p.lineage.count = min(p.lineage.count, 1)
     p.lineage.records = 0
     clear_marks(p)

@@ -22,6 +22,7 @@ from hamlet.kernel.operators.matching.lineage cimport tidy_lineage, trace_event
 from hamlet.kernel.operators.matching.marks cimport DROPPED, NO_MEMORY, begin_marks, next_mark, tidy_marks
 from hamlet.kernel.operators.matching.predicates cimport bind_scalars, fits_predicate, keep_columns, value_of
 from hamlet.kernel.operators.matching.room cimport reserve_words
+from hamlet.kernel.operators.matching.spans cimport step_spans
 from hamlet.kernel.operators.matching.state cimport (
     add_node,
     add_value,
@@ -49,10 +50,11 @@ from hamlet.kernel.operators.matching.tables cimport (
     ValueSet,
     Way,
     entry_of,
+    find_pane,
     mark_of,
+    may_begin,
     node_at,
     node_words,
-    place_on_line,
     row_of,
     step_of,
     value_words,
@@ -132,6 +134,8 @@ cdef inline int advance_step(
     cdef int number, failure
     p.step += 1
     p.last = time
+    if t.slides:
+        return step_spans(k, query, p, time, events, classes, n)
     failure = read_events(k, query, p, time, events, classes, n)
     if failure:
         return failure
@@ -374,22 +378,6 @@ cdef int failure_of(Core* k, const Table* t, int64_t mark) noexcept nogil:
     return TOO_MANY_GROUPS
 
 
-cdef bint may_begin(const Table* t, const Partition* p, int guards, int64_t lane, int64_t time) noexcept nogil:
-    """Whether no match of a first guard lies before: in the window, or in the time of a trend."""
-    cdef int i
-    cdef const int64_t* killed
-    cdef int64_t since = lane * t.slide
-    if guards < 0:
-        return True
-    if t.span >= 0:
-        since = time - t.span
-    for i in range(t.guard_set[2 * guards], t.guard_set[2 * guards + 1]):
-        killed = &p.killed[2 * t.member[i]]
-        if killed[0] and (t.gap >= 0 or killed[1] >= since):
-            return False
-    return True
-
-
 cdef int extend_trends(
     Core* k, int query, Partition* p, const Arrival* a, const Way* way, Py_ssize_t row
 ) noexcept nogil:
@@ -514,16 +502,6 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
         memcpy(node + HEAD, record + RECORD, words * sizeof(uint64_t))
         keep_columns(k, t, s.columns, s.columns_end, node + HEAD + words, <Py_ssize_t> record[2])
     return NO_FAILURE
-
-
-cdef bint find_pane(const Table* t, const Partition* p, int64_t time, int64_t* pane) noexcept nogil:
-    """Whether a time is in a window that has not been delivered, and under SPAN its pane."""
-    cdef int64_t place
-    if t.span < 0 or t.gap >= 0:
-        return True
-    place = place_on_line(t, time)
-    pane[0] = floor_divide(place, t.pane)
-    return max(p.next_window, lowest_window(place, t.within, t.slide)) <= floor_divide(place, t.slide)
 
 
 cdef inline int end_trends(

@@ -16,7 +16,7 @@ of the mark (`marks`) where trends are grouped by what they took. Lists are sort
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from hamlet.kernel.cells cimport floor_divide, words_of
+from hamlet.kernel.cells cimport floor_divide, lowest_window, words_of
 from hamlet.kernel.expression cimport Code, Column, Register
 from hamlet.kernel.memory cimport Account
 from hamlet.kernel.plan cimport Predicate, Query
@@ -180,6 +180,13 @@ cdef struct Table:       # one query
     int* guard_set       # set i is member[guard_set[2i] : guard_set[2i + 1]]
     Binding* binding     # [variables]
     int* table           # memory of the above
+    int slides           # 1 where sums over trends of limited length are sliding products (`spans`)
+    int arrivals
+    int slots            # a state under the guards of a way that leaves it, numbered from 1
+    int* way_slot        # [ways] the slot that is read, 0 for the start
+    int* slot_first      # [states + 1] state -> its first slot
+    uint64_t* emptied    # [guards] the slots that a match empties, by bits
+    Query logged         # the cells again: columns are places in the log, which is the only store
     Partition* spare     # partitions that are free for other keys
     int spares
 
@@ -220,7 +227,8 @@ cdef struct Partition:   # one query and one key
     int open             # whether there is one
     int width            # limbs of a count
     int set_words        # of each exact set
-    int bits             # all counts together, and 1, are at most 2^bits
+    int bits             # all counts together, and 1, are at most 2^bits; those of totals where there are slots
+    int back_bits        # those of a row, or a column, of the back
     int64_t bytes
     Nodes* nodes         # [lists] states, guarded ends, totals, stores
     int64_t* latest      # [guard_states][2] latest start of a partial match: step, time; step 0 for none
@@ -404,6 +412,32 @@ cdef inline int64_t time_of_edge(const Table* t, int64_t place) noexcept nogil:
         else:
             high = middle
     return max(c.since[low], reading - c.offset[low])
+
+
+cdef inline bint find_pane(const Table* t, const Partition* p, int64_t time, int64_t* pane) noexcept nogil:
+    """Whether a time is in a window that has not been delivered, and under SPAN its pane."""
+    cdef int64_t place
+    if t.span < 0 or t.gap >= 0:
+        return True
+    place = place_on_line(t, time)
+    pane[0] = floor_divide(place, t.pane)
+    return max(p.next_window, lowest_window(place, t.within, t.slide)) <= floor_divide(place, t.slide)
+
+
+cdef inline bint may_begin(const Table* t, const Partition* p, int guards, int64_t lane, int64_t time) noexcept nogil:
+    """Whether no match of a first guard lies before: in the window, or in the time of a trend."""
+    cdef int i
+    cdef const int64_t* killed
+    cdef int64_t since = lane * t.slide
+    if guards < 0:
+        return True
+    if t.span >= 0:
+        since = time - t.span
+    for i in range(t.guard_set[2 * guards], t.guard_set[2 * guards + 1]):
+        killed = &p.killed[2 * t.member[i]]
+        if killed[0] and (t.gap >= 0 or killed[1] >= since):
+            return False
+    return True
 
 
 cdef inline Py_ssize_t row_of(uint64_t event) noexcept nogil:

@@ -24,22 +24,16 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
+from hamlet.kernel.cell_products cimport add_product
 from hamlet.kernel.cells cimport (
-    Scaled,
     add_cell,
     bind_event,
     bit_length,
-    extend_extremum,
     floor_divide,
     limbs_bits,
     limbs_increment,
     limbs_nonzero,
     place_in_cell,
-    scaled_add,
-    scaled_from_limbs,
-    scaled_load,
-    scaled_product,
-    scaled_store,
     words_in_cell,
     words_of,
 )
@@ -53,10 +47,7 @@ from hamlet.kernel.plan cimport (
     COUNT,
     FROM_CELL,
     NO_FAILURE,
-    OCCURRENCES,
     OUT_OF_MEMORY,
-    PRESENT,
-    SUM_DOUBLE,
     SUM_INT,
     Arrival,
     Component,
@@ -68,11 +59,6 @@ from hamlet.kernel.scratch cimport reserve_words
 from hamlet.kernel.sharing.burst cimport Tally, apply_burst, join_tally
 from hamlet.kernel.timer_heap cimport schedule
 from hamlet.kernel.windows cimport append_sum, close_windows, leave_state, lowest, open_state
-
-cdef extern from "limb_products.h" nogil:
-    int limbs_used(const uint64_t* a, int n, uint64_t fill)
-    void limbs_add_times(uint64_t* a, int n, const uint64_t* b, int m, const uint64_t* c, int l)
-    void limbs_add_signed_times(uint64_t* a, int n, const uint64_t* b, int m, const uint64_t* c, int l)
 
 NAME = "limb_matrix"
 WHAT = "one query by itself, exact, many windows at once: a pane computed once as a matrix of numbers of any size"
@@ -773,50 +759,6 @@ cdef int64_t multiply(
                 add_product(q, cell + i * words, width, factor, a_width, right[j + 1] + i * b_words, b_width)
         cell += q.cells * words
     return bits_of(q, to, rows, width)
-
-
-cdef void add_product(
-    const Query* q, uint64_t* to, int width, const uint64_t* a, int a_width, const uint64_t* b, int b_width
-) noexcept nogil:
-    """Add the trends that are one of `a` and then one of `b`, if there are any, to a cell that is wide enough."""
-    cdef int a_used = limbs_used(a, a_width, 0), b_used = limbs_used(b, b_width, 0), i, kind
-    cdef const Component* c
-    cdef const uint64_t* first
-    cdef const uint64_t* second
-    cdef uint64_t* target
-    if a_used == 0 or b_used == 0:
-        return
-    for i in range(q.components):
-        c = &q.component[i]
-        kind = c.kind
-        target = to + place_in_cell(c, width)
-        first, second = a + place_in_cell(c, a_width), b + place_in_cell(c, b_width)
-        if kind == COUNT:
-            limbs_add_times(target, width, a, a_used, b, b_used)
-        elif kind == OCCURRENCES or kind == SUM_INT:
-            limbs_add_signed_times(
-                target, words_in_cell(c, width), a, a_used, second, words_in_cell(c, b_width)
-            )
-            limbs_add_signed_times(
-                target, words_in_cell(c, width), b, b_used, first, words_in_cell(c, a_width)
-            )
-        elif kind == SUM_DOUBLE:
-            add_scaled(target, a, a_used, second)
-            add_scaled(target, b, b_used, first)
-        elif kind == PRESENT:
-            target[0] |= first[0] | second[0]
-        else:
-            if first[0]:
-                extend_extremum(kind, target, first[1])
-            if second[0]:
-                extend_extremum(kind, target, second[1])
-
-
-cdef inline void add_scaled(uint64_t* to, const uint64_t* count, int width, const uint64_t* sum) noexcept nogil:
-    """Add a sum of doubles times a count."""
-    cdef Scaled value = scaled_load(sum)
-    if value.m != 0:
-        scaled_store(to, scaled_add(scaled_load(to), scaled_product(scaled_from_limbs(count, width), value)))
 
 
 cdef void fit_cell(const Query* q, uint64_t* to, int width, const uint64_t* source, int before) noexcept nogil:

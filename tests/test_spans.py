@@ -1,0 +1,100 @@
+"""Trends of limited length as a sliding product: against the lanes of the matching operator, and the oracle."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import hamlet
+from hamlet.planner.explain import view
+from tests.comparison import difference, in_file_order, rows_of
+
+PATTERNS = (
+    "A+",
+    "SEQ(A, B)",
+    "SEQ(A+, NOT C, B+)",
+    "SEQ(NOT C, A+, B)",
+    "(SEQ(A, NOT C, B+))+",
+    "SEQ(A+, NOT C, B, NOT D, A x+)",
+)
+RETURNS = "COUNT(*), COUNT(A), SUM(A.v), MIN(A.v), MAX(A.w), AVG(A.v), SUM(A.w)"
+WINDOWS = ("WITHIN 60 s", "WITHIN 90 s SLIDE 25 s", "WITHIN ALL")
+
+
+def stream(seed: int, events: int, ties: float = 0.3) -> list[dict[str, Any]]:
+    chance, time, found = random.Random(seed), 0, []
+    for _ in range(events):
+        time += chance.random() >= ties
+        found.append(
+            {
+                "time": time,
+                "type": chance.choices("ABCD", (40, 40, 5, 3))[0],
+                "k": chance.randint(0, 1),
+                "v": chance.choice([None, *range(-50, 50)]),
+                "w": chance.random() - 0.3,
+            }
+        )
+    return found
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_a_product_is_what_lanes_add_up(pattern: str, window: str, numbers: Any) -> None:
+    """Asked for distinct values too, trends are kept by their beginnings; counts pass 64 bits by far."""
+    for seed, span in enumerate((1, 7, 40, 150)):
+        asked = f"PATTERN {pattern} WHERE [k] SPAN {span} s {window}"
+        events = stream(seed, 600)
+        expected = rows_of(f"RETURN COUNT(DISTINCT A.v) AS d, {RETURNS} {asked}", events, numbers=numbers)
+        for row in expected:
+            del row["d"]
+        assert difference(rows_of(f"RETURN {RETURNS} {asked}", events, numbers=numbers), expected) is None, (seed, span)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_pushes_and_saves(window: str) -> None:
+    asked = "; ".join(f"RETURN {RETURNS} PATTERN {each} WHERE [k] SPAN 150 s {window}" for each in PATTERNS)
+    workload, events = hamlet.Workload.parse(asked), stream(9, 700)
+    expected = hamlet.run(workload, events).rows()
+    assert max(row["count"] for row in expected) > 2**64
+    for seed in range(4):
+        chance = random.Random(seed)
+        engine, rows, first = hamlet.Engine(workload), [], 0
+        while first < len(events):
+            last = first + chance.choice([1, 5, 40, 200])
+            rows += engine.push(events[first:last])
+            first = last
+            if chance.random() < 0.3:
+                engine = hamlet.Engine.restore(workload, engine.save())
+        rows += engine.close()
+        assert in_file_order(rows, workload.names) == expected
+
+
+def test_columns_widen_while_events_are_logged() -> None:
+    workload = hamlet.Workload.parse("RETURN SUM(A.v), MIN(A.v) PATTERN SEQ(A+, B) SPAN 9 s WITHIN 30 s")
+    events = [each for each in stream(2, 200) if each["v"] is not None]
+    late = [{**each, "v": each["v"] + 0.5} for each in events[100:]]
+    engine = hamlet.Engine(workload)
+    found = engine.push(events[:100]) + engine.push(late) + engine.close()
+    assert difference(found, hamlet.run(workload, events[:100] + late).rows()) is None
+
+
+def test_the_cost_of_an_event_is_named() -> None:
+    def rung(text: str) -> str:
+        matching = view(hamlet.Workload.parse(text), None).queries[0].matching
+        assert matching is not None
+        return matching.rung
+
+    assert "whatever the span holds" in rung("RETURN COUNT(*) PATTERN SEQ(A+, NOT C, B) SPAN 9 s WITHIN 30 s")
+    for text, why in (
+        ("RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v SPAN 9 s WITHIN 30 s", "compared"),
+        ("RETURN COUNT(DISTINCT A.v) PATTERN A+ SPAN 9 s WITHIN 30 s", "distinct values"),
+        ("RETURN COUNT(*) PATTERN A+ SEMANTICS next SPAN 9 s WITHIN 30 s", "skip-till-next-match"),
+        ("RETURN COUNT(*) PATTERN SEQ(A, NOT B) SPAN 9 s WITHIN 30 s", "looks ahead"),
+        ("RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(B, C), D) SPAN 9 s WITHIN 30 s", "more than one event"),
+    ):
+        found = rung(text)
+        assert "four times as much" in found, text
+        assert why in found, text
