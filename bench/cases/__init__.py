@@ -9,6 +9,7 @@ from __future__ import annotations
 from bench.cases import (
     campaigns,
     curves,
+    flat_memory,
     jobs,
     less,
     limits,
@@ -47,6 +48,7 @@ CASES: dict[str, Case] = {
     **ranges.CASES,
     **less.CASES,
     **verdicts.CASES,
+    **flat_memory.CASES,
     **policies.CASES,
     **policy_growth.CASES,
     **slices.CASES,

@@ -1,0 +1,41 @@
+"""HYDRA and Aerial, where their executables are named: verdicts of one formula at every time-point of a log.
+
+HYDRA (Raszyk, Basin, Krstić, Traytel; ATVA 2019) and Aerial (Basin, Krstić, Traytel; RV 2017) are built by hand from
+their public sources (``mraszyk/hydra`` with flex, bison and a C++ compiler; Aerial with OCaml, ocamlbuild and menhir)
+and named by ``HAMLET_HYDRA`` and ``HAMLET_AERIAL``.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from bench.answers import WrongAnswer
+
+
+def hydra() -> Path | None:
+    """The executable of HYDRA."""
+    return _named("HAMLET_HYDRA")
+
+
+def aerial() -> Path | None:
+    """The executable of Aerial."""
+    return _named("HAMLET_AERIAL")
+
+
+def _named(variable: str) -> Path | None:
+    found = os.environ.get(variable)
+    if found is None:
+        return None
+    if not os.access(found, os.X_OK):
+        raise FileNotFoundError(f"{variable} names {found}, which is no executable")
+    return Path(found)
+
+
+def run(command: list[str], output: Path) -> None:
+    """One process, its standard output in a file."""
+    with output.open("wb") as file:
+        process = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, check=False)
+    if process.returncode:
+        raise WrongAnswer(f"{command[0]} failed ({process.returncode}): {process.stderr[-500:]}")
