@@ -268,3 +268,9 @@ def test_labellings_that_sums_do_not_tell_apart_are_tried_once() -> None:
 def test_hostile_patterns_are_linear(pattern: str) -> None:
     table = pa.table({"i": range(100_000), "v": [1] * 100_000})
     assert rows(f"ORDER BY i MEASURES COUNT(*) AS n PATTERN ({pattern}) DEFINE a AS v = 1, b AS v > 1", table) == []
+
+
+def test_fields_of_records_behind_a_variable() -> None:
+    table = pa.table({"i": range(3), "s": [{"x": place, "y": [place]} for place in range(3)]})
+    clause = "ORDER BY i MEASURES a.s.x AS x, SUM(b.s.x) AS s PATTERN (a b+) DEFINE b AS b.s.x > a.s.x AND a.s.y[1] < 9"
+    assert rows(clause, table) == [{"x": 0, "s": 3}]

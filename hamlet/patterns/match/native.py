@@ -88,7 +88,7 @@ class _Compiler:
         readings = self._readings(node)
         if self._is_one_row(node, readings):
             return self._column(node, readings)
-        if name == "Column" and readings:
+        if name == "Column" and readings and len(node.parts) == 1:
             return self._reading(readings[0])
         if name in _COMPARISONS:
             left, right, kind = self._alike(node.left, node.right)
@@ -126,10 +126,11 @@ class _Compiler:
 
         found = []
         for column in node.find_all(exp.Column):
-            match = _PLACEHOLDER.fullmatch(column.name)
+            name = column.parts[0].name  # of a field of a record, the record
+            match = _PLACEHOLDER.fullmatch(name)
             if match:
                 found.append(int(match[1]))
-            elif column.name == NUMBER:
+            elif name == NUMBER:
                 found.append(-1)
         return list(dict.fromkeys(found))
 
@@ -145,7 +146,7 @@ class _Compiler:
         if not all(isinstance(reading, Navigation) and not reading.reads_label for reading in each):
             return False
         slots = {(r.variable, r.last, r.inwards, r.step) for r in each if isinstance(r, Navigation)}
-        bare = [column for column in node.find_all(exp.Column) if not column.name.startswith("__hamlet_")]
+        bare = [column for column in node.find_all(exp.Column) if not column.parts[0].name.startswith("__hamlet_")]
         return len(slots) == 1 and not bare
 
     def _column(self, node: Any, readings: list[int]) -> _Typed:
