@@ -381,3 +381,27 @@ def test_counts_of_files_are_numbers(
     assert {table.schema.field("count").type for table in tables} == {kind}
     assert max(int(each) for table in tables for each in table["count"].to_pylist()) == 2 ** max(bits) - 1
     assert spark is not None
+
+
+def test_durations(spark: SparkSession) -> None:
+    start = datetime.datetime(2024, 3, 5)
+    events = [
+        {
+            "time": start + datetime.timedelta(seconds=t),
+            "type": "A",
+            "d": None if d is None else datetime.timedelta(seconds=d),
+            "k": t % 2,
+        }
+        for t, d in enumerate([0.5, 1.5, 2.000001, None])
+    ]
+    frame = spark.createDataFrame(events, "time timestamp_ntz, type string, d interval day to second, k int")
+    for text in (
+        "EVENT A(d DURATION); RETURN SUM(A.d) AS s, AVG(A.d) AS a PATTERN A WHERE A.d > 1 s WITHIN 1 h",
+        "RETURN k, MAX(A.time) - MIN(A.time) AS r, AVG(A.time) AS m PATTERN A+ GROUP-BY k WITHIN 1 h",
+        "RETURN k, MAX(A.d) / 1 s AS q, MAX(A.d) - MIN(A.d) AS r PATTERN A+ GROUP-BY k WITHIN 1 h",
+        "RETURN FIRST(A.d), SUM(EVENTS A.d) AS s PATTERN A+ GROUP-BY FIRST(A.d) TOP 2 BY SUM(EVENTS A.d) WITHIN ALL",
+    ):
+        workload = hamlet.Workload.parse(text)
+        expected = hamlet.run(workload, events).rows()
+        found = [row.asDict() for row in hamlet.spark.run(workload, frame).collect()]
+        assert sorted(map(repr, found)) == sorted(map(repr, expected))

@@ -127,11 +127,52 @@ def test_rows_as_events() -> None:
     assert rows(text, EVENTS)[-1]["total"] == 1200.000001 * SECOND
 
 
+@pytest.mark.parametrize("function", ["FIRST", "LAST"])
+@pytest.mark.parametrize("attribute", ["d", "time"])
+def test_times_that_trends_took(function: str, attribute: str) -> None:
+    taken = f"{function}(A.{attribute})"
+    text = f"RETURN {taken} AS x, COUNT(*) AS n PATTERN A+ GROUP-BY {taken} TOP 9 BY {taken} WITHIN ALL"
+    events = [{"time": DAY + t * SECOND, "type": "A", "d": d} for t, d in enumerate([2 * SECOND, None, 1.5 * SECOND])]
+    counts = {"FIRST": [4, 2, 1], "LAST": [1, 2, 4]}[function]
+    expected = [(event[attribute], n) for event, n in zip(events, counts, strict=True)]
+    assert sorted([(row["x"], row["n"]) for row in rows(text, events)], key=repr) == sorted(expected, key=repr)
+
+
 def test_declared_durations() -> None:
     text = "EVENT A(d DURATION); q: RETURN MAX(A.d) - 1 s AS x PATTERN A WHERE A.d * 2 > 3 s WITHIN ALL"
     assert rows(text, [{"time": DAY, "type": "A", "d": 2 * SECOND}])[0]["x"] == SECOND
     with pytest.raises(WorkloadError, match="cannot be compared with"):
         hamlet.Workload.parse("EVENT A(d DURATION); RETURN COUNT(*) PATTERN A WHERE A.d > 3 WITHIN 1 s")
+
+
+def test_numbers_of_an_attribute_declared_duration_are_seconds(tmp_path: Path) -> None:
+    text = """EVENT A(d DURATION, v INT); EVENT B(v INT);
+    q: RETURN SUM(A.d) AS s, AVG(A.d) AS mean, MIN(A.d) AS least, MAX(A.d) AS most
+       PATTERN A WHERE A.d <> 1 s WITHIN ALL"""
+    lengths = [1, 0.0000015, -2.25, None, 1.5]
+    expected = {"s": -0.749998, "mean": -0.249999, "least": -2.25, "most": 1.5}  # 1.5 us is 2 us
+    events = [{"time": place, "type": "A", "d": d, "v": place} for place, d in enumerate(lengths)]
+    lines = [json.dumps(each) for each in events]
+    (tmp_path / "e.jsonl").write_text("\n".join(lines))
+    rest = [f"{each['time']},A,{'' if each['d'] is None else each['d']},{each['v']}" for each in events]
+    (tmp_path / "e.csv").write_text("\n".join(["time,type,d,v", *rest]))
+    (tmp_path / "both").mkdir()
+    for name, part in (("a", rest[:2]), ("b", rest[2:])):
+        (tmp_path / "both" / f"{name}.csv").write_text("\n".join(["time,type,d,v", *part]))
+    for given in (events, *(str(tmp_path / name) for name in ("e.jsonl", "e.csv", "both"))):
+        (row,) = rows(text, given)
+        assert {name: row[name].total_seconds() for name in expected} == pytest.approx(expected, abs=1e-9)
+    engine = hamlet.Engine(hamlet.Workload.parse(text))
+    for event in events:
+        engine.push([event])
+    assert engine.close() == rows(text, events)
+    with pytest.raises(HamletError, match="too long for a DURATION"):
+        rows(text, [{"time": 0, "type": "A", "d": 1e300, "v": 0}])
+    with pytest.raises(WorkloadError, match="declared DURATION, but the column holds STRING"):
+        rows(text, [{"time": 0, "type": "A", "d": "1 s", "v": 0}])
+    table = pa.table({"time": [0], "type": ["A"], "d": [1.5], "v": [1]})  # Arrow has durations of its own
+    with pytest.raises(WorkloadError, match="declared DURATION, but the column holds DOUBLE"):
+        rows(text, table)
 
 
 @pytest.mark.parametrize(

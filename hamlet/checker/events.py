@@ -28,7 +28,8 @@ def trend_checker(text: str, events: Any, options: Mapping[str, Any]) -> trends.
     """The checker of a workload over events of any form that `hamlet.run` takes."""
     workload = parse(text)
     given = {name: value for name, value in options.items() if value is not None}
-    source = open_events(events, **given)
+    declared = {a.name for each in workload.declarations for a in each.attributes if a.type.value == "DURATION"}
+    source = open_events(events, **given).with_durations(declared)
     schema, clock = source.schema, source.schema.clock
     special = clock.column, schema.type_column
     originals = events if isinstance(events, list | tuple) and not isinstance(events[:1], str) else None

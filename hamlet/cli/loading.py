@@ -55,7 +55,7 @@ def load(
     warnings = list(loaded.warnings)
     events = None
     if source is not None:
-        events = open_events(lasting(source, columns.get("input_format")), **columns)
+        events = open_events(lasting(source, columns.get("input_format")), **columns).with_durations(loaded.durations)
         try:
             warnings += loaded.check(events.schema)
         except WorkloadError as error:

@@ -100,7 +100,12 @@ class Engine(Monitor):
         self._executor: Executor | None = None
         self._budget = Budget(bytes_of(chosen.max_memory))
         self._arrivals = Arrivals(
-            chosen, chosen.columns_of(workload), lateness, late, counted=self._budget.limit is not None
+            chosen,
+            chosen.columns_of(workload),
+            lateness,
+            late,
+            counted=self._budget.limit is not None,
+            durations=workload.durations,
         )
         self._disorder = self._arrivals.buffer
         self._feed: Feed | None = None  # of a stream that is complete and in order

@@ -92,7 +92,7 @@ def _taken(
         values = Values(codes, valid)
     elif type is AttributeType.BOOLEAN:
         values = Values(numbers != 0, valid)
-    elif type is AttributeType.TIMESTAMP:
+    elif type in (AttributeType.TIMESTAMP, AttributeType.DURATION):
         present = _presenter(each, type, arrow_type, schema)
         found = zip(numbers.tolist(), valid.tolist(), strict=True)
         values = Values([present(ticks) if there else None for ticks, there in found])

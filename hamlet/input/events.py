@@ -8,8 +8,8 @@ other input is sorted (`hamlet.input.ordering`). Source: docs/language.md; docs/
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -19,7 +19,8 @@ import pyarrow as pa
 from hamlet.errors import DataError, OptionError, one_of
 from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
-from hamlet.input.files import open_path, open_paths
+from hamlet.input.durations import Durations, is_seconds, with_durations
+from hamlet.input.files import leaves, open_path, open_paths
 from hamlet.input.files_protocol import Reader
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
 from hamlet.input.moments import with_moments
@@ -76,6 +77,24 @@ class EventSource:
         self._reader = reader
         self._key = SortKey(key.time, key.order, reader.name)
         self._spill_rows = spill_rows
+
+    def with_durations(self, names: Collection[str]) -> EventSource:
+        """This source, with columns of numbers under these names as lengths in seconds; Arrow data are as they are."""
+        reader, schema = self._reader, self._reader.schema
+        named = [name for name in names if name in schema.names and is_seconds(schema.field(name).type)]
+        if not named:
+            return self
+        found: Reader = Durations(reader, named)
+        if isinstance(reader, TableReader) and not self.schema.closed:
+            found = TableReader(reader.name, with_durations(reader.table, named))
+        elif isinstance(reader, (TableReader, DatasetReader)) or is_stream(reader) or _has_parquet(reader):
+            return self
+        known = self.schema
+        key = SortKey(self._key.time, self._key.order)
+        other = schema_of(found.schema, key, known.type_column, known.clock.unit, closed=known.closed, source=self.name)
+        made = EventSource(found, key, replace(other, clock=known.clock), self._spill_rows)
+        made.condition = self.condition
+        return made
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
@@ -343,6 +362,11 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[Reade
     table, closed = table_of(source, wide=options.wide_integers)
     table = with_moments(table, key.time, options.time_unit)
     return in_memory("the table" if closed else "the events", table, key, form.drops), closed
+
+
+def _has_parquet(reader: Reader) -> bool:
+    """Whether some of the columns come with types of their own."""
+    return any(leaf.is_parquet for leaf in leaves(reader))
 
 
 def _narrow_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Schema:

@@ -116,7 +116,7 @@ def run(
         input_format=input_format,
         delimiter=delimiter,
         bad_rows=bad_rows,
-    )
+    ).with_durations(workload.durations)
     whole = source
     source = chosen_events(source, since, until, where)
     engine.workload.refuse_misspelled(source.schema, source.types())

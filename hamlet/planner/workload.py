@@ -19,7 +19,7 @@ from hamlet.language.analysis import analyse_text, column_errors, row_name_error
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
-from hamlet.language.query import NullTest, Query, Reference
+from hamlet.language.query import AttributeType, NullTest, Query, Reference
 from hamlet.language.schema import Schema
 from hamlet.language.typecheck import check, check_zone
 from hamlet.language.unknown import misspelled
@@ -135,6 +135,13 @@ class Workload:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What is legal and probably not meant."""
         return self.analysis.warnings
+
+    @property
+    def durations(self) -> frozenset[str]:
+        """The attributes that every declaration which has them declares DURATION."""
+        declared = [each for one in self.analysis.text.declarations for each in one.attributes]
+        others = {each.name for each in declared if each.type is not AttributeType.DURATION}
+        return frozenset(each.name for each in declared) - others
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,7 +59,7 @@ class Arrivals:
         As of `Disorder`.
     counted : bool
         Whether a limit counts the bytes that are held.
-    wide_integers : bool
+    wide_integers, durations
         As of `Intake`.
 
     Attributes
@@ -77,11 +78,12 @@ class Arrivals:
         *,
         counted: bool,
         wide_integers: bool = False,
+        durations: Collection[str] = (),
     ) -> None:
         self.promise: Promise | None = None
         self._time_column = options.time_column
         self._key = SortKey(options.time_column, options.order_column)
-        self._intake = Intake(options, wanted, wide_integers)
+        self._intake = Intake(options, wanted, wide_integers, durations)
         self.buffer = Disorder(self._key, lateness, late, counted=counted)
 
     def read(self, events: Any, known: Schema | None) -> Batch | None:

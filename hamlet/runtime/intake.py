@@ -6,11 +6,13 @@ nothing is worked out again.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from hamlet.input.durations import with_durations
 from hamlet.input.input_schema import schema_of
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import SortKey
@@ -80,13 +82,22 @@ class Intake:
         The columns that a workload needs.
     wide_integers : bool
         Whether integers of more than 64 bits in dicts make a column of decimals, instead of an error.
+    durations : collection of str
+        Attributes whose numbers in dicts and lines of text are seconds.
     """
 
-    def __init__(self, options: ColumnOptions, wanted: tuple[str, ...], wide_integers: bool = False) -> None:
+    def __init__(
+        self,
+        options: ColumnOptions,
+        wanted: tuple[str, ...],
+        wide_integers: bool = False,
+        durations: Collection[str] = (),
+    ) -> None:
         self._options = options
         self._key = SortKey(options.time_column, options.order_column)
         self._wanted = wanted
         self._wide = wide_integers
+        self._durations = durations
         self._attributes = [name for name in wanted if name not in (options.time_column, options.type_column)]
         self._last: _Columns | None = None
 
@@ -108,6 +119,8 @@ class Intake:
         """
         table, closed = table_of(events, first_event, self._wide)
         table = with_moments(table, self._options.time_column, self._options.time_unit, first_event)
+        if not closed and self._durations:
+            table = with_durations(table, self._durations)
         last = self._last
         if last is None or last.schema is not known or last.closed != closed or not table.schema.equals(last.given):
             return self._learn(table, closed, known, first_event)

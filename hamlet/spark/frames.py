@@ -11,6 +11,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.types import (
     DataType,
     DateType,
+    DayTimeIntervalType,
     DecimalType,
     NullType,
     StringType,
@@ -88,6 +89,8 @@ def arrow_type(type: DataType, zone: str | None) -> pa.DataType:
             return pa.timestamp("us")
         case DateType():
             return pa.date32()
+        case DayTimeIntervalType():
+            return pa.duration("us")
         case DecimalType(precision=precision, scale=scale):
             return pa.decimal128(precision, scale)
         case NullType():

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
     ByteType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -356,6 +357,8 @@ def spark_type(arrow: pa.DataType) -> DataType:
         if arrow.unit == "ns":
             return LongType()
         return TimestampNTZType() if arrow.tz is None else TimestampType()
+    if pa.types.is_duration(arrow):
+        return LongType() if arrow.unit == "ns" else DayTimeIntervalType()
     if pa.types.is_decimal(arrow):
         if arrow.precision > 38:
             raise DataError(f"Spark has no decimals of {arrow.precision} digits")

@@ -56,6 +56,7 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
     analysed = _query_of(workload, row)
     given = {name: value for name, value in row.items() if name != "query"}
     source = open_events(events, **{name: options[name] for name in _OPENING if options.get(name) is not None})
+    source = source.with_durations(workload.durations)
     if analysed.upstream:
         raise UnsupportedError(f"{analysed.query.name} asks about the rows of other queries; ask why of their rows")
     found = _Row(workload, analysed, source, events, given, options)
