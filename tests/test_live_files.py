@@ -267,3 +267,32 @@ def test_a_pipe_cannot_be_read_again(folder: Path) -> None:
         _, err = run.communicate(b"@4 publish(4)\n", timeout=WAIT)
     assert b"a pipe cannot be read again: events after number 2 (time 2) were at stake" in err
     assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1, 2, 4]
+
+
+MERGED = {
+    "policy": (POLICY, "{0},publish,{1},note {0}\n"),
+    "query": (["run", "q.sase"], '{0},A,{1},"two\nlines"\n'),
+    "specification": (["monitor", "s.lola", "--values"], "{0},-,{1},\n"),
+}
+
+
+@pytest.mark.parametrize("task", MERGED)
+def test_files_that_end_are_merged_by_time(task: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments, line = MERGED[task]
+    lot = random.Random(task)
+    inputs = []
+    for number in range(3):
+        times = sorted(lot.choices(range(60), k=lot.choice([0, 3, 40])) if number else range(0, 60, 3))
+        text = "".join(line.format(time, lot.randrange(1, 100)) for time in times)
+        (folder / f"{number}.csv").write_text("time,type,x,note\n" + text)
+        inputs += ["--input", f"{number}.csv"]
+    assert main([*arguments, *inputs, "--output", "-", "--quiet"]) == 0
+    whole = capfd.readouterr().out
+    assert main([*arguments, *inputs, "--output", "-", "--quiet", "--http", "127.0.0.1:0"]) == 0
+    assert capfd.readouterr().out == whole
+    common = [*arguments, *inputs, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*common, "--every", "0.001 s") as run:
+        until(lambda: len(list((folder / "ck").glob("*.save"))) == 2)
+        run.kill()
+    assert main([*common, "--quiet"]) == 0
+    assert len(rows_of(folder / "out")) == whole.count("\n")

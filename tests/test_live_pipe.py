@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -216,3 +217,42 @@ def test_rows_in_a_folder_are_seen_at_once(folder: Path) -> None:
         run.stdin.close()
         assert run.wait(timeout=60) == 0
     assert file.read_text() == "time,time_point,x\n1,0,1\n2,1,2\n"
+
+
+CHOICES = (
+    ["--where", "w > 1.6 AND s <> 'b'"],
+    ["--where", "x > 3"],
+    ["--from", "7", "--to", "20"],
+    ["--order-column", "o"],
+    ["--order-column", "o", "--where", "s = 'a'", "--from", "3"],
+)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_specification_chooses_events_of_a_pipe(
+    form: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t.lola").write_text("input x: Int64, s: String  output n := n.offset(by: -1).defaults(to: 0) + x")
+    lot = random.Random(form)
+    names = ("time", "x", "s", "o", "w")
+    rows = [
+        (at // 3, lot.randrange(9), lot.choice("abc"), lot.randrange(5), lot.choice([2, 7] if at < 9 else [1.5, 2]))
+        for at in range(60)
+    ]
+    text = ",".join(names) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    if form == "json":
+        text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+    (folder / "t").write_text(text)
+    common = ["monitor", "t.lola", "--values", "--output", "-", "--quiet", "--input-format", form]
+    for chosen in CHOICES:
+        assert main([*common, *chosen, "--input", "t"]) == 0
+        expected = capfd.readouterr().out
+        assert expected
+        for size in (50, 1 << 20):
+            given(monkeypatch, text.encode(), size)
+            assert main([*common, *chosen, "--input", "-"]) == 0
+            assert capfd.readouterr().out == expected, chosen
+    for wrong, said in ((["--order-column", "nope"], "no order column"), (["--where", "time > 3"], "cannot speak of")):
+        given(monkeypatch, text.encode())
+        assert main([*common, *wrong, "--input", "-"]) == 2
+        assert said in capfd.readouterr().err

@@ -19,6 +19,8 @@ from hamlet.checkpoint.folder import Folder
 from hamlet.cli.options import Input, inputs_of
 from hamlet.cli.progress import summary_line
 from hamlet.errors import OptionError
+from hamlet.input.live.lines import LineForm
+from hamlet.input.live.merging import merged
 from hamlet.input.live.sources import FileSource, FolderSource, ListenSource, PipeSource, Source, host_of
 from hamlet.input.ticks import seconds_of
 from hamlet.output.live import FileSink, PartFiles, SocketSink, connector
@@ -114,9 +116,9 @@ def _seconds(text: str, option: str) -> float:
     return float(found)
 
 
-def sources_of(source: Input | None, live: Live) -> list[Source]:
-    """The inputs of a command, opened."""
-    return [_source(each, live) for each in inputs_of(source)]
+def sources_of(source: Input | None, live: Live, lines: LineForm) -> list[Source]:
+    """The inputs of a command, opened; files that end are merged by time."""
+    return merged([_source(each, live) for each in inputs_of(source)], lines)
 
 
 def _source(name: str, live: Live) -> Source:
@@ -166,7 +168,7 @@ def drive(
     live: Live,
     *,
     bad_rows: str = "error",
-    input_format: str | None = None,
+    lines: LineForm | None = None,
     quiet: bool = False,
     notes: Callable[[], Sequence[str]] | None = None,
 ) -> tuple[int, int]:
@@ -180,12 +182,14 @@ def drive(
     destinations : Destinations
     live : Live
     bad_rows : {'fail', 'error', 'drop'}
-    input_format : {'json', 'csv', 'monpoly', 'arrow'}, optional
+    lines : LineForm, optional
+        The form of all inputs, and where their times are.
     quiet : bool
     notes : callable, optional
         What is to be said at the end.
     """
     started = time.perf_counter()
+    lines = lines or LineForm()
     bad = BadRows(bad_rows == "drop")
     stop = Stop(_say)
     with ExitStack() as stack:
@@ -208,7 +212,7 @@ def drive(
                     _say(f"the run of the checkpoint {live.checkpoint} has come to its end; nothing is left to be read")
                     return 0, 0
                 tenants = list(made(iter(saves.states)))
-        sources = sources_of(source, live)
+        sources = sources_of(source, live, lines)
         for each in sources:
             stack.callback(each.close)
         outputs = [
@@ -223,7 +227,7 @@ def drive(
             outputs,
             stop,
             bad=bad,
-            form=input_format,
+            form=lines.form,
             idle=_seconds(live.idle, "--idle") if live.clock else None,
             save=None if saves is None else saves.save,
             every=_seconds(live.every, "--every"),

@@ -26,6 +26,7 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
+from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_beside, check_destination
 from hamlet.runtime.tenant import Tenant
@@ -164,14 +165,6 @@ def command(
     source, form = options["source"], options["input_format"]
     whole = options["report"] is not None or options["trends"] is not None or limit is not None
     whole = whole or any(options[name] for name in ("every_time_point", "stop_at_first", "load", "save"))
-    chosen = {
-        "where": options["where"],
-        "from": options["since"],
-        "to": options["until"],
-        "order-column": options["order_column"],
-    }
-    chosen = chosen if any(each.lower().endswith(".lola") for each in files) else {}
-    whole = whole or any(each is not None for each in chosen.values())
     goes_on = is_live(source, outputs, live, form, whole)
     if output is None and output_format is not None and not goes_on:
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
@@ -197,7 +190,7 @@ def command(
     if goes_on:
         more = {name: options.get(name) or None for name in ("every_time_point", "stop_at_first", "load", "save")}
         own = {name.replace("_", "-"): getattr(settings, name, more[name]) or None for name in more}
-        refuse_live({"report": settings.report, "workload": settings.trends, "limit": limit, **own, **chosen})
+        refuse_live({"report": settings.report, "workload": settings.trends, "limit": limit, **own})
         destinations = Destinations(outputs, output_format, overwrite, kept)
         code, rows = _follow(grouped, settings, live, destinations)
         return ROWS_FOUND if fail_on_rows and rows and not code else code
@@ -240,13 +233,19 @@ def _follow(
             for each in notation_of(extension).tenants(paths, settings, live, states)
         ]
 
+    columns = settings.columns
+    names: tuple[str, ...] = (columns.get("time_column") or "time",)
+    if list(grouped) == [".lola"]:
+        from hamlet.streams.monitor import TIME_COLUMNS  # brings in numpy, which the start of others does without
+
+        names += TIME_COLUMNS
     return drive(
         tenants,
         settings.source,
         destinations,
         live,
-        bad_rows=settings.columns.get("bad_rows") or "error",
-        input_format=settings.columns.get("input_format"),
+        bad_rows=columns.get("bad_rows") or "error",
+        lines=LineForm(columns.get("input_format"), names, columns.get("time_unit") or "s", live.names),
         quiet=settings.quiet,
     )
 

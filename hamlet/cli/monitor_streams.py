@@ -24,7 +24,7 @@ from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.feeds import Feed
-from hamlet.streams.filters import open_chosen
+from hamlet.streams.filters import LiveChoice, open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.memory import declaration_text
 from hamlet.streams.program import ir
@@ -58,7 +58,8 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States
         StreamTenant(
             spec,
             Path(spec.source).stem,
-            monitor_options(settings),
+            {**monitor_options(settings), "order_column": settings.columns.get("order_column")},
+            chosen=_live_choice(spec, settings),
             named=len(specs) > 1,
             names=live.names,
             delimiter=settings.columns.get("delimiter"),
@@ -66,6 +67,15 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States
         )
         for spec in specs
     ]
+
+
+def _live_choice(spec: Specification, settings: Settings) -> LiveChoice | None:
+    """Which events of a stream count; None where all do."""
+    asked = (settings.where, settings.since, settings.until)
+    if not any(each is not None for each in asked):
+        return None
+    unit = settings.columns.get("time_unit", "s")
+    return LiveChoice(spec.inputs, *asked, time_column=_time_column(settings), time_unit=unit)
 
 
 def _parsed(paths: Sequence[str]) -> list[Specification]:

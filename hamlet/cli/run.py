@@ -38,6 +38,7 @@ from hamlet.cli.sql import is_sql, run_text, tables_of, text_of
 from hamlet.engine.live_filter import filter_of
 from hamlet.engine.where import chosen_events
 from hamlet.input.events import EventSource
+from hamlet.input.live.lines import LineForm
 from hamlet.output.files import check_format, stream_out, write
 from hamlet.output.place import check_beside, check_destination
 from hamlet.output.query_rows import QueryRows
@@ -215,7 +216,8 @@ def _follow(
         saved = next(states, None)
         return [QueryTenant(loaded, options, chosen=chosen, names=live.names, delimiter=delimiter, saved=saved)]
 
-    code, _ = drive(tenants, source, destinations, live, bad_rows=bad_rows, input_format=form, quiet=quiet)
+    lines = LineForm(form, (columns["time_column"],), columns["time_unit"], live.names)
+    code, _ = drive(tenants, source, destinations, live, bad_rows=bad_rows, lines=lines, quiet=quiet)
     return code
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from hamlet.errors import DataError, LateError
 from hamlet.input.csvform import Dropped
 from hamlet.input.live.arrow import ArrowStream
+from hamlet.input.live.line_times import sniffed
 from hamlet.input.live.lines import Lines
 from hamlet.input.live.table_lines import BadLineError
 from hamlet.runtime.tenant import LineParser, LogParser, Tenant
@@ -262,18 +263,6 @@ class Feed:
             half = table.num_rows // 2
             self._table(place, table.slice(0, half))
             self._table(place, table.slice(half))
-
-
-def sniffed(data: bytes) -> str | None:
-    """The form of a stream by its first bytes; None where more are needed."""
-    if data.startswith(b"\xff\xff\xff\xff"):
-        return "arrow"
-    first = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not first or data in (b"\xff", b"\xff\xff", b"\xff\xff\xff"):
-        return None
-    if first[:1] in b"@>#;":
-        return "monpoly"
-    return "json" if first[:1] in b"{[" else "csv"
 
 
 def _halves(block: bytes, quoted: bool) -> tuple[bytes, bytes] | None:

@@ -5,23 +5,17 @@ Lines go out in groups of those that are due, so a rate of a million a second ne
 
 from __future__ import annotations
 
-import json
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 
 from hamlet.errors import DataError, OptionError
 from hamlet.input.files import similar_file
+from hamlet.input.live.line_times import TimeText, seconds_in, sniffed, time_text
 from hamlet.input.live.sources import form_of
-from hamlet.input.live.table_lines import header_of
-from hamlet.language.moments import seconds_of
-from hamlet.language.schema import UNITS_PER_SECOND
-from hamlet.runtime.feed import sniffed
 
-_POINT = re.compile(rb"\s*@\s*(-?\d+)")
 _GROUP = 0.001  # seconds: lines that are due within so many go out together
 _MOST = 4096  # lines of a group
 Pace = Callable[[bytes, int], float | None]  # of a line and its number: seconds from the first line on
@@ -128,32 +122,27 @@ def pace_of(
     if rate is not None:
         return lambda _, number: max(0, number - head) / rate
     assert speed is not None
-    times = _TIMES[form](first, time_column, path) if form in _TIMES else None
+    times = time_text(form, first, [time_column], path)
     if times is None:
         raise OptionError(f"{path} has no lines with times that could be read; give --rate")
-    per_second = UNITS_PER_SECOND[time_unit]
-    return _ByTimes(times, speed, per_second, path)
+    return _ByTimes(times, speed, time_unit, path)
 
 
 class _ByTimes:
-    def __init__(self, times: Callable[[bytes], str | None], speed: float, per_second: int, path: str) -> None:
-        self._times, self._speed, self._per_second, self._path = times, speed, per_second, path
-        self._begin: Decimal | None = None
+    def __init__(self, times: TimeText, speed: float, unit: str, path: str) -> None:
+        self._times, self._speed, self._unit, self._path = times, Fraction(speed), unit, path
+        self._begin: Fraction | int | None = None
 
     def __call__(self, line: bytes, number: int) -> float | None:
         text = self._times(line) if line.strip() else None
         if text is None:
             return None
-        try:
-            seconds = Decimal(text) / self._per_second if re.fullmatch(r"\s*-?\d+\s*", text) else Decimal(text)
-        except InvalidOperation:
-            found = seconds_of(text, None)
-            if found is None:
-                raise DataError(f"{self._path}:{number + 1}: {text!r} is no time") from None
-            seconds = Decimal(found.numerator) / Decimal(found.denominator)
+        seconds = seconds_in(text, self._unit)
+        if seconds is None:
+            raise DataError(f"{self._path}:{number + 1}: {text!r} is no time")
         if self._begin is None:
             self._begin = seconds
-        return float(seconds - self._begin) / self._speed
+        return float((seconds - self._begin) / self._speed)
 
 
 def _first_line(path: str) -> bytes:
@@ -162,41 +151,3 @@ def _first_line(path: str) -> bytes:
             return file.readline()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}{similar_file(Path(path))}") from None
-
-
-def _of_json(_first: bytes, column: str, path: str) -> Callable[[bytes], str | None]:
-    def time_in(line: bytes) -> str | None:
-        try:
-            found = json.loads(line, parse_float=str)
-        except ValueError as error:
-            raise DataError(f"{path}: a line is no JSON: {error}") from None
-        value = found.get(column) if isinstance(found, dict) else None
-        return None if value is None else str(value)
-
-    return time_in
-
-
-def _of_csv(first: bytes, column: str, path: str) -> Callable[[bytes], str | None]:
-    names, delimiter = header_of(first, None, path)
-    if column not in names:
-        raise DataError(f"{path}:1: there is no column {column!r}; --time-column names the time column")
-    place, header, mark = names.index(column), first, delimiter.encode()
-
-    def time_in(line: bytes) -> str | None:
-        if line == header:
-            return None
-        fields = line.rstrip(b"\r\n").split(mark)
-        return fields[place].decode(errors="replace").strip('"') if len(fields) > place else None
-
-    return time_in
-
-
-def _of_log(_first: bytes, _column: str, _path: str) -> Callable[[bytes], str | None]:
-    def time_in(line: bytes) -> str | None:
-        found = _POINT.match(line)
-        return None if found is None else found[1].decode()
-
-    return time_in
-
-
-_TIMES = {"json": _of_json, "csv": _of_csv, "monpoly": _of_log}

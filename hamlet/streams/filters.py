@@ -6,7 +6,7 @@ Events of specifications need no type column, and their times may be fractions o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -62,8 +62,7 @@ class ChosenFeed(Feed):
         plain = open_feed(source, inputs, time_column=time_column, input_format=input_format, form=form)
         known = {each.name for each in inputs}
         types = _types_of(plain, form or CsvForm())
-        words = set(re.findall(r"\w+", condition))
-        words |= {name for name in types if not re.fullmatch(r"\w+", name) and name in condition}
+        words = words_of(condition, types)
         self._columns = {
             name: each for name, each in types.items() if each is not None and (name in words or name in known)
         }
@@ -76,14 +75,9 @@ class ChosenFeed(Feed):
         self.name, self.closed, self.names = self._feed.name, self._feed.closed, self._feed.names
         read = {each.name: _arrow(each) for each in [*inputs, *more] if isinstance(each.type, ir.Scalar)}
         time = time_column_of(list(types), time_column, self.name)
-        if time in words and time not in known:
-            raise OptionError(f"{option('where')} cannot speak of {time!r}, the time of a specification's events")
-        fields = [pa.field(name, kind) for name, kind in read.items() if name != time]
-        schema = pa.schema([pa.field(time, pa.int64()), pa.field(_NO_TYPE, pa.string()), *fields])
-        try:
-            self._filter = Filter(condition, schema_of(schema, SortKey(time), _NO_TYPE, "s"))
-        except WorkloadError as error:
-            raise WorkloadError(map(_without_type, error.diagnostics)) from None
+        if time in known:
+            words.discard(time)
+        self._filter = _filter_of(condition, words, read, time)
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:
@@ -156,30 +150,9 @@ class PeriodFeed(Feed):
                 column = time_column_of(batch.schema.names, self._column, self.name)
                 times = Times(column, self._unit, self.name)
                 self._feed.survey(times)
-            ticks = times.ticks(batch.column(times.column))
-            assert times.clock is not None
-            first, end = self._bounds(times.clock)
-            kept = (ticks >= first) & (ticks < end)
-            if kept.all():
-                yield batch
-            elif kept.any():
-                yield batch.filter(pa.array(kept))
-
-    def _bounds(self, clock: StreamClock) -> tuple[int, int]:
-        """The first tick of the period and the first after it."""
-        first, end = (
-            bound if time is None else -(-_given(clock, time, name) // clock.tick)
-            for time, name, bound in (
-                (self._since, option("since"), -(2**63)),
-                (self._until, option("until"), 2**63 - 1),
-            )
-        )
-        if end <= first:
-            raise OptionError(
-                f"{option('until')} ({self._until}) is not after {option('since')} ({self._since}), so no event is "
-                "between them"
-            )
-        return first, end
+            kept = _inside(times, batch, self._since, self._until)
+            if kept.num_rows:
+                yield kept
 
 
 class OrderedFeed(Feed):
@@ -270,6 +243,106 @@ def open_chosen(
     if since is not None or until is not None:
         feed = PeriodFeed(feed, since, until, time_column=time_column, time_unit=time_unit)
     return feed
+
+
+class LiveChoice:
+    """Which events of a live stream a specification takes: those of a period that fulfil a condition.
+
+    Parameters
+    ----------
+    inputs : sequence of ir.Stream
+    where : str or None
+        A condition over columns.
+    since, until : str or None
+        The first time that counts, and the first that does not any more.
+    time_column : str, optional
+    time_unit : {'s', 'ms', 'us', 'ns'}
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[ir.Stream],
+        where: str | None,
+        since: str | None,
+        until: str | None,
+        *,
+        time_column: str | None = None,
+        time_unit: str = "s",
+    ) -> None:
+        self._declared = {each.name: _arrow(each) for each in inputs if isinstance(each.type, ir.Scalar)}
+        self._where, self._since, self._until = where, since, until
+        self._column, self._unit = time_column, time_unit
+        self._types: dict[str, pa.DataType] | None = None
+        self._filter: Filter | None = None
+        self._times: Times | None = None
+
+    def reads(self, names: Sequence[str]) -> list[str]:
+        """Which of the columns the condition may speak of."""
+        return [] if self._where is None else [name for name in names if name in words_of(self._where, names)]
+
+    def of(self, table: pa.Table, source: str) -> pa.Table:
+        """The events of a table that are taken."""
+        if self._since is not None or self._until is not None:
+            if self._times is None:
+                column = time_column_of(table.schema.names, self._column, source)
+                self._times = Times(column, self._unit, source)
+            table = _inside(self._times, table, self._since, self._until)
+        if self._where is None or not table.num_rows:
+            return table
+        words = words_of(self._where, table.schema.names)
+        types = {
+            each.name: self._declared.get(each.name, each.type)
+            for each in table.schema
+            if each.name in words or each.name in self._declared
+        }
+        time = time_column_of(table.schema.names, self._column, source)
+        if self._filter is None or types != self._types:
+            if time in self._declared:
+                words.discard(time)
+            self._types, self._filter = types, _filter_of(self._where, words, types, time)
+        arrays = {name: _cast(table.column(name), types[name]) for name in self._filter.columns}
+        asked = pa.table({**arrays, time: pa.nulls(table.num_rows, pa.int64())}).combine_chunks()
+        return table.filter(pa.chunked_array([self._filter.chosen(batch) for batch in asked.to_batches()]))
+
+
+def words_of(condition: str, names: Collection[str]) -> set[str]:
+    """The words of a condition, and the names in it that are none."""
+    words = set(re.findall(r"\w+", condition))
+    return words | {name for name in names if not re.fullmatch(r"\w+", name) and name in condition}
+
+
+def _filter_of(condition: str, words: set[str], types: Mapping[str, pa.DataType], time: str) -> Filter:
+    """A condition over columns of these types."""
+    if time in words:
+        raise OptionError(f"{option('where')} cannot speak of {time!r}, the time of a specification's events")
+    fields = [pa.field(name, kind) for name, kind in types.items() if name != time]
+    schema = pa.schema([pa.field(time, pa.int64()), pa.field(_NO_TYPE, pa.string()), *fields])
+    try:
+        return Filter(condition, schema_of(schema, SortKey(time), _NO_TYPE, "s"))
+    except WorkloadError as error:
+        raise WorkloadError(map(_without_type, error.diagnostics)) from None
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    return column if column.type.equals(kind) else column.cast(kind)
+
+
+def _inside(times: Times, events: Any, since: Any, until: Any) -> Any:
+    """The events of a batch, or a table, of a period."""
+    ticks = times.ticks(events.column(times.column))
+    clock = times.clock
+    if clock is None:
+        return events
+    first, end = (
+        bound if time is None else -(-_given(clock, time, name) // clock.tick)
+        for time, name, bound in ((since, option("since"), -(2**63)), (until, option("until"), 2**63 - 1))
+    )
+    if end <= first:
+        raise OptionError(
+            f"{option('until')} ({until}) is not after {option('since')} ({since}), so no event is between them"
+        )
+    kept = (ticks >= first) & (ticks < end)
+    return events if kept.all() else events.filter(pa.array(kept))
 
 
 def _given(clock: StreamClock, time: Any, name: str) -> int:

@@ -16,6 +16,7 @@ from hamlet.input.input_schema import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
+from hamlet.input.widening import is_clock
 from hamlet.language.schema import Clock
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Monitor as Protocol
@@ -35,7 +36,7 @@ from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
 
 TIME_COLUMNS = ("time", "ts", "timestamp")
-_TICKS = "\x00ticks"
+_TICKS, _ORDER = "\x00ticks", "\x00order"
 _PLACE = ("times", "time_column", "start_at", "seen", "promised", "arrived", "late_events", "engine_clock")
 
 
@@ -53,6 +54,8 @@ class Monitor(Protocol):
         By default ``time``, or ``ts`` where there is no such column.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What 1 means in an integer time column.
+    order_column : str, optional
+        What orders events of one time, which are then held until a later one comes.
     lateness : int, float, str or datetime.timedelta
         How far behind the latest time an event may be: ticks of the time column, or a duration (``'5 s'``).
     late : {'error', 'drop'}
@@ -109,9 +112,10 @@ class Monitor(Protocol):
         self.disorder: Disorder | None = None
         self.engine_clock: Clock | None = None
         seconds = seconds_of(chosen.lateness)
-        if (int(chosen.lateness) if seconds is None else seconds) != 0:  # type: ignore[arg-type]
-            counted = chosen.max_memory is not None
-            self.disorder = Disorder(SortKey(_TICKS), chosen.lateness, chosen.late, counted=counted)
+        waits = (int(chosen.lateness) if seconds is None else seconds) != 0  # type: ignore[arg-type]
+        if waits or chosen.order_column is not None:
+            key = SortKey(_TICKS, None if chosen.order_column is None else _ORDER)
+            self.disorder = Disorder(key, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
         Times("time", chosen.time_unit)
         self._source = source
 
@@ -286,7 +290,12 @@ class Monitor(Protocol):
     def _through_disorder(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock) -> None:
         assert self.disorder is not None
         names = [each.name for each in self.spec.inputs if each.name in batch.schema.names]
-        timed = pa.RecordBatch.from_arrays([pa.array(ticks), *(batch.column(each) for each in names)], [_TICKS, *names])
+        keys = {_TICKS: pa.array(ticks)}
+        orders = None
+        if self.options.order_column is not None:
+            orders = self._orders(batch, self.options.order_column)
+            keys[_ORDER] = pa.array(orders)
+        timed = pa.RecordBatch.from_arrays([*keys.values(), *(batch.column(each) for each in names)], [*keys, *names])
         engine_clock = clock.engine_clock
         if self.engine_clock is not None and self.engine_clock != engine_clock:
             raise DataError(f"{self._source}: times are fractions now, and were integers; with lateness give one kind")
@@ -294,6 +303,7 @@ class Monitor(Protocol):
         fresh = self.disorder.judge(ticks, engine_clock)
         if fresh is not None:
             timed, ticks = timed.filter(pa.array(fresh)), ticks[fresh]
+            orders = None if orders is None else orders[fresh]
         if len(ticks):
             self._expected.see(self._given(self.columns_of(timed)))  # what no input can be is refused before it is held
             self._refuse_before_start(int(ticks.min()), clock)
@@ -301,11 +311,22 @@ class Monitor(Protocol):
             if fresh is not None:
                 self.disorder.leave_out(int((~fresh).sum()))
             if len(ticks):
-                self.disorder.take(timed, ticks, None, engine_clock)
+                self.disorder.take(timed, ticks, orders, engine_clock)
             self.arrived, self.late_events = self.disorder.events, self.disorder.late_events
             watermark = self.disorder.watermark
             if watermark is not None:
                 self._feed_released(watermark)
+
+    def _orders(self, batch: pa.RecordBatch, name: str) -> Int64Array:
+        """What orders events of one time."""
+        if name not in batch.schema.names:
+            raise DataError(f"{self._source}: {missing_column(name, batch.schema.names, 'order', '--order-column')}")
+        if batch.column(name).null_count:
+            raise DataError(f"{self._source}: the order column {name!r} is NULL in some row")
+        if not is_clock(batch.schema.field(name).type):
+            kind = batch.schema.field(name).type
+            raise DataError(f"{self._source}: the order column {name!r} holds {kind}; it orders by integers or times")
+        return SortKey(name, None, self._source).columns_of(batch)[0]
 
     def _feed_released(self, watermark: int) -> None:
         assert self.disorder is not None

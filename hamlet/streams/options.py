@@ -29,6 +29,7 @@ class MonitorOptions(CommonOptions, total=False):
     """The options of a `Monitor`, by name."""
 
     values: bool
+    order_column: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class Options:
     start: Any = None
     time_column: str | None = None
     time_unit: str = "s"
+    order_column: str | None = None
     lateness: Lateness = 0
     late: str = "error"
     max_memory: int | str | None = None

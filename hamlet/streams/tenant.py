@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,15 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, WorkloadError
+from hamlet.input.input_schema import missing_column
 from hamlet.input.live.table_lines import BadLineError, header_of, without_place
 from hamlet.input.readers import OpenTable, table_of
+from hamlet.input.widening import widen
 from hamlet.output.columnar import Encoder, encoder_of
 from hamlet.runtime.tenant import Pieces
 from hamlet.streams.clock import NANOSECONDS
 from hamlet.streams.evaluate.columns import cells_of
+from hamlet.streams.filters import LiveChoice
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor, time_column_of
 from hamlet.streams.program import ir
@@ -44,6 +47,8 @@ class StreamTenant:
     name : str
     options : mapping
         Of `Monitor`.
+    chosen : LiveChoice, optional
+        Which events are taken.
     named : bool
         Whether rows name the specification.
     names, delimiter
@@ -60,6 +65,7 @@ class StreamTenant:
         name: str,
         options: dict[str, Any],
         *,
+        chosen: LiveChoice | None = None,
         named: bool = True,
         names: Sequence[str] | None = None,
         delimiter: str | None = None,
@@ -67,6 +73,7 @@ class StreamTenant:
     ) -> None:
         self.monitor = Monitor(spec, **options) if saved is None else Monitor.restore(spec, saved)
         self.spec = spec
+        self._chosen = chosen
         self.names: Sequence[str] = [name]
         self.named = named
         self._columns, self._delimiter = names, delimiter
@@ -114,7 +121,15 @@ class StreamTenant:
         inputs, time = self.spec.inputs, self.monitor.options.time_column
         if form == "json":
             return _JsonEvents(self.monitor, inputs, name)
-        return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._columns)
+        return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._columns, self._more)
+
+    def _more(self, names: Sequence[str]) -> list[str]:
+        """The columns that are read beside those of inputs."""
+        found = [] if self._chosen is None else self._chosen.reads(names)
+        order = self.monitor.options.order_column
+        if order is not None and order not in names:
+            raise DataError(missing_column(order, names, "order", "--order-column"))
+        return found if order is None else [*found, order]
 
     def log_parser(self, name: str) -> Any:
         """No logs are read."""
@@ -129,6 +144,8 @@ class StreamTenant:
             mistakes = column_errors(self.spec.program, dict(zip(table.schema.names, table.schema.types, strict=True)))
             if mistakes:
                 raise WorkloadError(mistakes)
+        if self._chosen is not None:
+            table = self._chosen.of(table, name)
         return self._pieces(monitor.push_found(table if closed else OpenTable(table)))
 
     def pass_time(self, seconds: float) -> Pieces:
@@ -249,9 +266,10 @@ class _CsvEvents:
         time: str | None,
         delimiter: str | None,
         names: Sequence[str] | None,
+        more: Callable[[Sequence[str]], list[str]],
     ) -> None:
         self._spec, self._inputs, self._name = spec, inputs, name
-        self._wanted_time, self._asked = time, delimiter
+        self._wanted_time, self._asked, self._read_besides = time, delimiter, more
         self.header = names is None
         if names is not None:
             self._learn(list(names), delimiter or ",")
@@ -274,25 +292,21 @@ class _CsvEvents:
             if each.name in names and each.name != self._time:
                 scalar = isinstance(each.type, ir.Scalar)
                 self._types[each.name] = TYPES[each.type.family] if scalar else pa.string()  # type: ignore[union-attr]
+        try:
+            self._more = [each for each in self._read_besides(names) if each not in self._types]
+            self._learnt: dict[str, pa.DataType] = {}
+        except DataError as error:
+            raise DataError(f"{self._name}: {error}") from None
 
     def parse(self, block: bytes) -> _Events | None:
         """The events of a block of lines."""
         if not block.strip():
             return None
         try:
-            table = pa_csv.read_csv(
-                io.BytesIO(block),
-                read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names),
-                parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in block),
-                convert_options=pa_csv.ConvertOptions(
-                    column_types=self._types,
-                    include_columns=list(self._types),
-                    null_values=["", "#"],
-                    strings_can_be_null=False,
-                ),
-            )
+            table = self._read(block, {**self._types, **self._learnt})
         except pa.ArrowException as error:
-            raise BadLineError(without_place(str(error))) from None
+            table = self._read_wider(block, without_place(str(error)))
+        self._learnt |= {name: table.schema.field(name).type for name in self._more}
         arrays = [without_marks(column.combine_chunks()) for column in table.columns]
         table = pa.Table.from_arrays([_plain(each) for each in arrays], table.schema.names)
         times = table.column(self._time)
@@ -302,6 +316,32 @@ class _CsvEvents:
         if wrong is not None:
             raise BadLineError(f"{self._time} is {wrong!r}, which is no time")
         return _Events(table, True)
+
+    def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
+        return pa_csv.read_csv(
+            io.BytesIO(block),
+            read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names),
+            parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in block),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=dict(types),
+                include_columns=[*self._types, *self._more],
+                null_values=["", "#"],
+                strings_can_be_null=False,
+            ),
+        )
+
+    def _read_wider(self, block: bytes, wrong: str) -> pa.Table:
+        """Lines that do not fit; columns of no input may widen."""
+        if not self._learnt:
+            raise BadLineError(wrong)
+        try:
+            found = self._read(block, self._types).schema
+            wide = {name: widen(kind, found.field(name).type) for name, kind in self._learnt.items()}
+            if None in wide.values():
+                raise BadLineError(wrong)
+            return self._read(block, {**self._types, **wide})
+        except pa.ArrowException:
+            raise BadLineError(wrong) from None
 
     def reason(self, line: bytes) -> str | None:
         """What is wrong with a line."""

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from hamlet.errors import DataError
 
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
 LONGEST_LINE = 1 << 28  # bytes
 _MOST_QUOTED = 1 << 20  # bytes behind an open quote that are still taken for one value
+
+
+@dataclass(frozen=True)
+class LineForm:
+    """How to find the times of lines.
+
+    Attributes
+    ----------
+    form : str or None
+        Of all files; by default names and first bytes tell.
+    columns : tuple of str
+        What the time column may be called.
+    time_unit : str
+    names : sequence of str or None
+        The columns of CSV without a header.
+    """
+
+    form: str | None = None
+    columns: tuple[str, ...] = ("time",)
+    time_unit: str = "s"
+    names: Sequence[str] | None = None
 
 
 class Lines:

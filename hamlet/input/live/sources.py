@@ -232,7 +232,7 @@ class FileSource(Source):
 
     def __init__(self, path: Path, follow: bool, name: str | None = None) -> None:
         self.name = name or str(path)
-        self._path, self._follow = path, follow
+        self._path, self.follow = path, follow
         self.form = form_of(path)
         self.look = 0.0
         self._file: BinaryIO | None = None
@@ -257,7 +257,7 @@ class FileSource(Source):
             self.look = 0.0
             yield self._stream, data
             return
-        if not self._follow and self._latest:
+        if not self.follow and self._latest:
             self.done = True
             yield self._stream, Ended(True)
             return

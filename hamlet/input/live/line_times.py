@@ -1,0 +1,109 @@
+"""The time of a line of text, read without parsing all of it: to send lines as they happened, or to merge files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from hamlet.errors import DataError
+from hamlet.input.live.table_lines import header_of
+from hamlet.language.moments import moment_of
+from hamlet.language.schema import UNITS_PER_SECOND
+
+_POINT = re.compile(rb"\s*@\s*(-?\d+)")
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+Seconds = int | Fraction
+TimeText = Callable[[bytes], str | None]
+
+
+def sniffed(data: bytes) -> str | None:
+    """The form of a stream by its first bytes; None where more are needed."""
+    if data.startswith(b"\xff\xff\xff\xff"):
+        return "arrow"
+    first = data.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not first or data in (b"\xff", b"\xff\xff", b"\xff\xff\xff"):
+        return None
+    if first[:1] in b"@>#;":
+        return "monpoly"
+    return "json" if first[:1] in b"{[" else "csv"
+
+
+def time_text(
+    form: str, first: bytes, columns: Sequence[str], path: str, names: Sequence[str] | None = None
+) -> TimeText | None:
+    """What finds the time in a line; None for a form without lines.
+
+    Parameters
+    ----------
+    form : {'json', 'csv', 'monpoly', 'arrow'}
+    first : bytes
+        The first line, which is the header of CSV.
+    columns : sequence of str
+        What the column of times may be called, the likeliest first.
+    path : str
+        For messages.
+    names : sequence of str, optional
+        The columns of CSV, where no header comes.
+
+    Raises
+    ------
+    DataError
+        If there is no such column.
+    """
+    if form == "json":
+        return _of_json(columns, path)
+    if form == "csv":
+        return _of_csv(first, columns, path, names)
+    return _of_log if form == "monpoly" else None
+
+
+def seconds_in(text: str, time_unit: str) -> Seconds | None:
+    """A time in seconds since its zero, exactly; None where the text is no time."""
+    if _WHOLE.fullmatch(text):
+        units = UNITS_PER_SECOND[time_unit]
+        return int(text) if units == 1 else Fraction(int(text), units)
+    try:
+        return Fraction(Decimal(text))
+    except (InvalidOperation, ValueError, OverflowError):
+        found = moment_of(text)
+        return None if found is None else found[0]
+
+
+def _of_json(columns: Sequence[str], path: str) -> TimeText:
+    def time_in(line: bytes) -> str | None:
+        try:
+            found = json.loads(line, parse_float=str)
+        except ValueError as error:
+            raise DataError(f"{path}: a line is no JSON: {error}") from None
+        if not isinstance(found, dict):
+            return None
+        value = next((found[name] for name in columns if found.get(name) is not None), None)
+        return None if value is None else str(value)
+
+    return time_in
+
+
+def _of_csv(first: bytes, columns: Sequence[str], path: str, known: Sequence[str] | None) -> TimeText:
+    names, delimiter = header_of(first, None, path)
+    names = names if known is None else list(known)
+    column = next((name for name in columns if name in names), None)
+    if column is None:
+        raise DataError(f"{path}:1: there is no column {columns[0]!r}; --time-column names the time column")
+    place, mark = names.index(column), delimiter.encode()
+    header = first if known is None else None
+
+    def time_in(line: bytes) -> str | None:
+        if line == header:
+            return None
+        fields = line.rstrip(b"\r\n").split(mark)
+        return fields[place].decode(errors="replace").strip('"') if len(fields) > place else None
+
+    return time_in
+
+
+def _of_log(line: bytes) -> str | None:
+    found = _POINT.match(line)
+    return None if found is None else found[1].decode()
