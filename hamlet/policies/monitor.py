@@ -13,6 +13,7 @@ from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import Clock, Schema
 from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.changes.arriving import Arriving
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import MonitorOptions, OnlineOptions
@@ -73,7 +74,7 @@ class Monitor(Protocol):
             for name in each.attributes
             if name is not None
         ]
-        columns = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *names]))
+        columns = self._columns_read = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *names]))
         self._arrivals = Arrivals(
             chosen,
             columns,
@@ -83,6 +84,7 @@ class Monitor(Protocol):
             wide_integers=True,
         )
         self._disorder = self._arrivals.buffer
+        self._arriving: Arriving | None = None
         self._expected = Expected(each.name for each in signature)
         self._schema: Schema | None = None
         self._columns: pa.Schema | None = None  # of the batches
@@ -108,9 +110,64 @@ class Monitor(Protocol):
         return self.policies
 
     def _push(self, events: Any) -> list[Row]:
-        return self._dicts(self._pushed(events))
+        rows = self._pushed_rows(events)
+        return self._dicts(self._pushed(events)) if rows is None else rows
+
+    def _pushed_rows(self, events: Any) -> list[Row] | None:
+        """The rows of a push of few plain events; None, and nothing taken, where they are taken as columns."""
+        schema, serving = self._schema, self._serving
+        if schema is None or not isinstance(serving, Serving) or not serving.evaluation.goes_by_changes:
+            return None
+        arriving = self._arriving
+        if arriving is None or not self._disorder.is_empty:
+            arriving = self._arriving_from(serving, schema)
+            if arriving is None:
+                return None
+        types = arriving.take(events, schema)
+        if types is None:
+            return None
+        with self._working():
+            if self._expected.missing:
+                self._expected.see(types)
+            watermark = self._disorder.watermark
+            assert watermark is not None
+            whole = self.options.time_points == "step"
+            times, tuples, count = arriving.release(watermark if whole else watermark + 1, whole, serving.points)
+            self._counts["events"] += count
+            self._counts["matched_events"] += sum(map(len, tuples.values()))
+            return serving.feed_rows(times, tuples, watermark, arriving.nbytes)
+
+    def _arriving_from(self, serving: Serving, schema: Schema) -> Arriving | None:
+        """What holds few events, with what is held as columns; None where it cannot have that."""
+        if self._key.order is not None:
+            return None
+        arriving = self._arriving
+        if arriving is None:
+            options = self.options
+            arriving = self._arriving = Arriving(
+                self.policies[0].signature,
+                serving.predicates,
+                self._columns_read,
+                options.time_column,
+                options.type_column,
+                self._disorder,
+                serving.evaluation.pool,
+            )
+        held = self._disorder.place().held
+        if held is not None:
+            if not arriving.adopt(held, schema):
+                return None
+            self._disorder.release(_END_OF_TIME)
+        return arriving
+
+    def _as_columns(self) -> None:
+        """Hold as columns what is held as rows."""
+        if self._arriving:
+            assert self._schema is not None
+            self._arrivals.hold(self._arriving.give_back(), self._schema)
 
     def _pushed(self, events: Any) -> list[Rows]:
+        self._as_columns()
         batch = self._arrivals.read(events, self._schema)
         if batch is None:
             return []
@@ -130,6 +187,7 @@ class Monitor(Protocol):
         if not self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
             return []
         with self._working():
+            self._as_columns()
             return self._released()
 
     def _end(self) -> list[Row]:
@@ -137,12 +195,15 @@ class Monitor(Protocol):
 
     def _ended(self) -> list[Rows]:
         with self._working():
+            self._as_columns()
             self._disorder.promise(_END_OF_TIME)
             rows = self._processed(self._disorder.release(_END_OF_TIME), None)
             return [*rows, *self._serving.close()]
 
     def _held(self) -> tuple[int, int]:
         rows, size = self._disorder.held()
+        if self._arriving:
+            rows, size = rows + len(self._arriving), size + self._arriving.nbytes
         return rows + self._serving.kept_rows, size + self._serving.nbytes
 
     @property
@@ -154,6 +215,7 @@ class Monitor(Protocol):
     def _saved(self) -> bytes:
         from hamlet.policies import saving
 
+        self._as_columns()
         return saving.write(self)
 
     @property
@@ -225,7 +287,7 @@ class Monitor(Protocol):
             open_columns=not schema.closed,
         )
         if self._schema is None and schema.clock != self.clock:
-            self._serving = self._made(schema.clock)
+            self._serving, self._arriving = self._made(schema.clock), None
         self._schema, self._columns, self._tables = schema, columns.remove_metadata(), tables
 
     def _released(self) -> list[Rows]:

@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from hamlet.errors import DataError, MemoryLimitError, option
 from hamlet.output.columnar import HOLDS
+from hamlet.policies.analysis.comparisons import sort_key
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import goal as asked_of
+from hamlet.policies.changes.running import Tuples
 from hamlet.policies.logs.batching import gathered
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
@@ -148,12 +150,35 @@ class Serving:
         beside : int
             Bytes of events that are held back, which count against the limit, too.
         """
+        self._evaluation.by_changes = True
         for chunk in chunks:
             self.events += sum(len(points) for points, _ in chunk.relations.values())
             yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), 0)
         if bound is not None:
             yield from self._rows(self._evaluation.feed(np.zeros(0, np.int64), {}, bound), 0)
         self._check_memory(beside)
+
+    def feed_rows(self, times: Sequence[int], tuples: Tuples, bound: int, beside: int) -> list[dict[str, Any]]:
+        """The rows, as dicts, that few more time-points decide; as `feed`, of an evaluation that goes by changes."""
+        rows: list[dict[str, Any]] = []
+        value = self._evaluation.pool.value
+        for place, found in enumerate(self._evaluation.feed_rows(times, tuples, bound)):
+            if not found:
+                continue
+            types, names = self._evaluation.goals[place].types, self.schemas[place].names[2:]
+            policy = self._policies[place].name
+            for time, point, valuations in found:
+                decoded = [tuple(map(value, row, types)) for row in valuations]
+                if len(decoded) > 1:
+                    decoded.sort(key=sort_key)
+                for values in decoded:
+                    row = {"policy": policy, "time": time, "time_point": point}
+                    row.update(zip(names, values, strict=True))
+                    rows.append(row)
+        if tuples:
+            self.events += sum(map(len, tuples.values()))
+        self._check_memory(beside)
+        return rows
 
     def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that the end of the stream decides; none where it is open."""
@@ -218,6 +243,9 @@ class Serving:
 
     def _check_memory(self, beside: int = 0) -> None:
         if self._limit is None or self._evaluation.nbytes + beside <= self._limit:
+            return
+        self._evaluation.go_by_columns()  # they need less
+        if self._evaluation.nbytes + beside <= self._limit:
             return
         node = max(self._evaluation.nodes, key=lambda each: each.nbytes)
         names = " and ".join(f"'{policy.name}'" for policy in self._policies)

@@ -121,6 +121,11 @@ class Arrivals:
             start += part.num_rows
             buffer.take(kept, *self._key.columns_of(kept), clock)
 
+    def hold(self, events: Any, known: Schema) -> None:
+        """Hold events that are judged and counted already."""
+        for part in self._intake.read(events, known, self.buffer.events)[0]:
+            self.buffer.hold(part)
+
     def advance(self, time: Any, clock: Clock | None) -> bool:
         """No event before a time will come; whether that is known in ticks, as it is once an event has come.
 

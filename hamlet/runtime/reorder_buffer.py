@@ -175,6 +175,18 @@ class Disorder:
         if len(times):
             self._hold(batch, times, orders)
 
+    def note(self, seen: int, events: int) -> None:
+        """Count events that somebody else holds, and the largest time seen with them."""
+        self.events += events
+        self._seen = seen
+
+    def hold(self, batch: pa.RecordBatch) -> None:
+        """Hold events that are counted already."""
+        if batch.num_rows:
+            seen = self._seen
+            self._hold(batch, *self._key.columns_of(batch))
+            self._seen = seen
+
     def leave_out(self, events: int) -> None:
         """Count events that are late."""
         self.events += events
@@ -224,12 +236,16 @@ class Disorder:
         self._promised = place.promised
         if clock is not None:
             self._clock, self._ticks = clock, ticks_of(self._lateness, clock)
-        for batch in [] if place.held is None else place.held.combine_chunks().to_batches():
-            if batch.num_rows:
-                self._hold(batch, *self._key.columns_of(batch))
         self._seen = place.seen
+        for batch in [] if place.held is None else place.held.combine_chunks().to_batches():
+            self.hold(batch)
 
     # ----------------------------------------------------------------------------------------- what goes out
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no event is held."""
+        return not self._ordered and not self._fresh
 
     def held(self) -> tuple[int, int]:
         """How many events are held, and their bytes, an estimate."""

@@ -34,7 +34,7 @@ class Aggregate(Node):
         if self.groups:
             return made
         rest = minus(whole(low, high), Relation([], made.first, made.last), (), ())
-        nothing = np.full(len(rest), self.pool.code(_of_nothing(self.operator, self.kind)), np.int64)
+        nothing = np.full(len(rest), self.pool.code(of_nothing(self.operator, self.kind)), np.int64)
         return coalesce(concat([made, Relation([nothing], rest.first, rest.last)], 1))
 
     def _swept(self, rows: Relation) -> Relation:
@@ -72,7 +72,7 @@ class Aggregate(Node):
     def _slow(self, values: Ints, places: Ints, signs: Ints, ends: Ints, both: Ints) -> Ints:
         """One state after the other."""
         decoded = self.pool.decode(values, self.kind)
-        make = _STATES[self.operator]
+        make = STATES[self.operator]
         state = make()
         known, start, codes = -1, 0, []
         for end in ends.tolist():
@@ -89,7 +89,8 @@ class Aggregate(Node):
         return np.array(codes, np.int64) if codes else NO_INTS
 
 
-def _of_nothing(operator: str, kind: Type) -> Any:
+def of_nothing(operator: str, kind: Type) -> Any:
+    """What an aggregation gives where nothing is there to be aggregated."""
     if operator == "CNT":
         return 0
     if operator in ("AVG", "MED"):
@@ -217,7 +218,7 @@ def median(values: list[Any]) -> float:
     return float(one / 2 + two / 2 if math.isinf(one + two) else (one + two) / 2)
 
 
-_STATES: dict[str, Callable[[], Any]] = {
+STATES: dict[str, Callable[[], Any]] = {
     "CNT": _Sum,
     "SUM": _Sum,
     "AVG": _Average,

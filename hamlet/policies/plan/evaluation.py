@@ -25,11 +25,13 @@ from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.recursion import check_recursions
 from hamlet.policies.analysis.rewriting import Rewriter, goal
 from hamlet.policies.analysis.typecheck import recursion_types
+from hamlet.policies.changes.made import rows_of, serves
+from hamlet.policies.changes.running import MOST, Changing, Found, Tuples, is_few, is_time
 from hamlet.policies.operators.node import NEVER, Node, Timeline
 from hamlet.policies.operators.nodes import Event
 from hamlet.policies.plan.planned_operands import Built, UnsafeError
 from hamlet.policies.plan.planning import Planner
-from hamlet.policies.relations.relation import Ints
+from hamlet.policies.relations.relation import Ints, Relation
 from hamlet.policies.relations.values import Pool, floats_of
 from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.syntax.formula import Type
@@ -118,6 +120,8 @@ class Evaluation:
         Time-points so far.
     tells_points : bool
         Whether answers say which time-points they decide; False unless set.
+    by_changes : bool
+        Whether small batches may be worked out row by row; False unless set.
 
     Raises
     ------
@@ -147,6 +151,10 @@ class Evaluation:
         self.nodes: list[Node] = _needed(planner.nodes, [goal.built.node for goal in self.goals])
         self._distance = planner.longest + 1
         self._depth = _nesting(self.nodes)
+        self.by_changes = False
+        self._changing: Changing | None = None
+        self._small = 0  # small batches in a row
+        self._changes = serves(self.nodes)
         self._by_key: dict[tuple[str, int], set[int]] = {}  # the places that are read, by predicate
         for each in self.nodes:
             if isinstance(each, Event):
@@ -191,6 +199,8 @@ class Evaluation:
     @property
     def last_time(self) -> int | None:
         """The time-stamp of the last time-point, None where there is none."""
+        if self._changing is not None:
+            return self._changing.last_time
         return int(self._line.times[-1]) if len(self._line.times) else None
 
     @property
@@ -225,6 +235,8 @@ class Evaluation:
         bound : int, optional
             A time that no later time-point is before.
         """
+        if self._serves_changes(len(times) + sum(len(points) for points, _ in tables.values())):
+            return self._fed_by_row(times, tables, bound)
         line = self._line
         line.fresh = line.known
         line.tables = self.encode(tables, line.known)
@@ -237,8 +249,68 @@ class Evaluation:
             line.bound = max(line.bound, bound)
         return self._advance()
 
+    def _serves_changes(self, rows: int) -> bool:
+        """Whether a batch of so many rows is worked out row by row; what is kept is moved to where it is needed."""
+        if self._changing is not None:
+            if is_few(rows, self._changing.rows if rows > MOST else 0):
+                return True
+            self.settle()
+            return False
+        if not (self.by_changes and self._changes) or self.tells_points or not rows:
+            return False
+        kept = self.kept_rows
+        self._small = self._small + 1 if is_few(rows, kept) else 0
+        if not self._small or not is_time(self._small, kept):
+            return False
+        self._changing = Changing(self.nodes, [goal.built.node for goal in self.goals], self._line)
+        return True
+
+    @property
+    def goes_by_changes(self) -> bool:
+        """Whether small batches are worked out row by row."""
+        return self._changing is not None
+
+    def feed_rows(self, times: Sequence[int], tuples: Tuples, bound: int | None) -> list[Found]:
+        """Take a small batch whose tuples are codes, where the evaluation goes by changes; the rows, as `Changing`."""
+        changing = self._changing
+        assert changing is not None
+        found = changing.feed(times, tuples, bound)
+        self.points = changing.known
+        return found
+
+    def settle(self) -> None:
+        """Let `nodes` have all that is kept."""
+        if self._changing is not None:
+            self._changing.give_back(self._line)
+            self._changing, self._small = None, 0
+
+    def go_by_columns(self) -> None:
+        """Work out all batches in columns from now on."""
+        self.settle()
+        self._changes = False
+
+    def _fed_by_row(self, times: Ints, tables: Tables, bound: int | None) -> list[Answer]:
+        changing = self._changing
+        assert changing is not None
+        tuples = {
+            key: list(zip(points.tolist(), rows_of(Relation(columns, points, points)), strict=True))
+            for key, (columns, points) in self.encode(tables, changing.known).items()
+        }
+        found = self.feed_rows(np.asarray(times, np.int64).tolist(), tuples, bound)
+        return [self._found_answer(each, goal.types) for each, goal in zip(found, self.goals, strict=True)]
+
+    def _found_answer(self, found: Found, types: tuple[Type, ...]) -> Answer:
+        counts = np.array([len(rows) for _, _, rows in found], np.int64)
+        times = np.repeat(np.array([time for time, _, _ in found], np.int64), counts)
+        points = np.repeat(np.array([point for _, point, _ in found], np.int64), counts)
+        codes = [
+            np.array([row[place] for _, _, rows in found for row in rows], np.int64) for place in range(len(types))
+        ]
+        return self._ordered(times, points, codes, types)
+
     def close(self) -> list[Answer]:
         """The end of a complete input: the rows that it decides."""
+        self.settle()
         line = self._line
         real = line.known
         last = max(line.bound, 0) if real == 0 or not len(line.times) else int(line.times[-1])
@@ -287,10 +359,13 @@ class Evaluation:
             columns = [column[which] for column in rows.columns]
         else:
             points, columns = rows.first, rows.columns
+        return self._ordered(self._line.at(points) if len(points) else points, points, columns, types)
+
+    def _ordered(self, times: Ints, points: Ints, columns: list[Ints], types: tuple[Type, ...]) -> Answer:
         if len(points) > 1:
             order = np.lexsort([*(self._ranks(*each) for each in zip(columns[::-1], types[::-1], strict=True)), points])
-            points, columns = points[order], [column[order] for column in columns]
-        return Answer(self._line.at(points) if len(points) else points, points, columns, types, self.pool)
+            times, points, columns = times[order], points[order], [column[order] for column in columns]
+        return Answer(times, points, columns, types, self.pool)
 
     def _ranks(self, codes: Ints, kind: Type) -> Ints:
         """Numbers that order a column as its values."""
@@ -309,11 +384,15 @@ class Evaluation:
     @property
     def nbytes(self) -> int:
         """Bytes that are kept between batches, an estimate."""
+        if self._changing is not None:
+            return self._changing.nbytes + 120 * len(self.pool.values)
         return sum(node.nbytes for node in self.nodes) + self._line.times.nbytes + 120 * len(self.pool.values)
 
     @property
     def kept_rows(self) -> int:
         """Periods that are kept between batches."""
+        if self._changing is not None:
+            return self._changing.rows
         return sum(node.standing + sum(map(len, node.kept.values())) for node in self.parts)
 
 

@@ -69,7 +69,8 @@ class Pool:
         if type == "bool":
             return bool(code)
         if type == "float":
-            return float(np.int64(code).view(np.float64))
+            number: float = _DOUBLE.unpack(_BITS.pack(code))[0]
+            return number
         return self.values[code - POOLED] if code >= POOLED else code
 
     def decode(self, codes: Codes, type: Type) -> list[Any]:

@@ -1,0 +1,101 @@
+"""An evaluation that goes on by changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hamlet.policies.changes import _operators as changes
+from hamlet.policies.changes.made import Row, give_back, operator_of
+from hamlet.policies.operators.node import Node, Timeline
+
+Tuples = Mapping[tuple[str, int], list[tuple[int, Row]]]
+Found = list[tuple[int, int, list[Row]]]  # time, time-point, rows
+MOST = 256  # rows of a batch that are worked out one by one, whatever is kept
+SHARE = 16  # a larger batch is, too, where it is no more than this part of what is kept
+_SOON = 20_000  # rows that are kept for each small batch that has to be seen before it is worth to move them
+_ROW_BYTES = 250  # of a valuation that is kept: its tuple, its numbers, and entries of dicts; measured
+
+
+class Changing:
+    """The operators of an evaluation over changes, made from those over columns.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Children before parents; all have an operator over changes.
+    goals : sequence of Node
+    line : Timeline
+    """
+
+    def __init__(self, nodes: Sequence[Node], goals: Sequence[Node], line: Timeline) -> None:
+        self._nodes = nodes
+        self._line = changes.Line(line.times.tolist(), line.base, line.bound)
+        made: dict[Node, changes.Operator] = {}
+        for node in nodes:
+            node.settle()
+            made[node] = operator_of(node, [made[child] for child in node.children])
+        self._operators = list(made.values())
+        self._goals = [changes.Answers(made[node]) for node in goals]
+        self._looking = [made[node] for node in nodes if node.reads_times]
+
+    @property
+    def known(self) -> int:
+        """Time-points so far."""
+        known: int = self._line.known
+        return known
+
+    @property
+    def last_time(self) -> int | None:
+        """The time-stamp of the last time-point, None where there is none."""
+        return None if self.known == self._line.base else int(self._line.at(self.known - 1))
+
+    @property
+    def rows(self) -> int:
+        """Valuations that are kept."""
+        return sum(each.rows for each in self._operators) + sum(each.count for each in self._goals)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept, an estimate."""
+        return _ROW_BYTES * self.rows + int(self._line.nbytes)
+
+    def feed(self, times: Sequence[int], tuples: Tuples, bound: int | None) -> list[Found]:
+        """Take time-points; give the rows that are decided by them, per goal, in no order within a time-point."""
+        line = self._line
+        for time in times:
+            line.add(time)
+        if bound is not None and bound > line.bound:
+            line.bound = bound
+        line.tables = tuples
+        for each in self._operators:
+            each.step(line)
+        found = [goal.take(line) for goal in self._goals]
+        if line.known - line.base > 64:
+            oldest = min(
+                [line.known - 1, *(each.oldest for each in self._looking), *(goal.seen for goal in self._goals)]
+            )
+            line.forget(oldest)
+        return found
+
+    def give_back(self, line: Timeline) -> None:
+        """Let the operators over columns go on."""
+        own = self._line
+        line.base, line.known, line.bound = own.base, own.known, own.bound
+        line.times, line.free = np.array(own.tolist(), np.int64), 0
+        # Parents first: what waits for one of them is up to where its child is.
+        for node, made in zip(self._nodes, self._operators, strict=True):
+            node.done = made.done
+        for node, made in zip(self._nodes, self._operators, strict=True):
+            give_back(node, made, own)
+
+
+def is_few(rows: int, kept: int) -> bool:
+    """Whether so many rows are worked out one by one where so many are kept."""
+    return rows <= MOST or rows * SHARE <= kept
+
+
+def is_time(batches: int, kept: int) -> bool:
+    """Whether, after some small batches in a row, it is worth to move what is kept."""
+    return batches > min(kept // _SOON, 4)

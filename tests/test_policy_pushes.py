@@ -1,0 +1,107 @@
+"""Pushes of few events, row by row: the rows of brute force, and a cost that does not depend on what is kept."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hamlet.policies import Monitor, Policy, PolicyError
+from hamlet.policies.changes import running
+from tests.compare_policies import expected
+from tests.random_policies import SIGNATURE, Point, random_log, random_policy
+
+Event = dict[str, Any]
+KINDS = {
+    "one by one": {},
+    "restored": {"restored": 0.2},
+    "mixed with columns": {"columns": 0.3},
+    "all": {"restored": 0.1, "columns": 0.2, "advanced": 0.3, "lateness": 3},
+    "late": {"lateness": 5, "together": 3},
+}
+
+
+def events_of(log: list[Point]) -> list[list[Event]]:
+    """The events of each time-point; one of a time-point without tuples is of a type that is no predicate."""
+    found = []
+    for time, tables in log:
+        events: list[Event] = []
+        for (name, _), tuples in tables.items():
+            events += [{"time": time, "type": name, **dict(zip("ab", row, strict=False))} for row in sorted(tuples)]
+        found.append(events or [{"time": time, "type": "nothing"}])
+    return found
+
+
+def apart(log: list[Point]) -> list[Point]:
+    """A log whose time-points have times of their own."""
+    return [(2 * time + place, tables) for place, (time, tables) in enumerate(log)]
+
+
+def pushed(policy: Policy, events: list[Event], draw: random.Random, **chosen: Any) -> list[tuple[Any, ...]]:
+    """The rows of a monitor that takes events in pieces, some of them as columns, and is saved now and then."""
+    together, restored = chosen.get("together", 1), chosen.get("restored", 0)
+    lateness = chosen.get("lateness", 0)
+    monitor = Monitor(policy, time_points=chosen.get("time_points", "step"), lateness=lateness)
+    # events come later than they are by at most the lateness
+    order = sorted(events, key=lambda event: event["time"] + draw.random() * lateness)
+    rows, place = [], 0
+    while place < len(order):
+        count = draw.randint(1, together)
+        piece, place = order[place : place + count], place + count
+        if draw.random() < chosen.get("columns", 0):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(running, "MOST", -1)
+                monitor._serving.evaluation.settle()  # type: ignore[union-attr]
+                rows += monitor._dicts(monitor.push_batches(piece))
+        else:
+            rows += monitor.push(piece)
+        if draw.random() < chosen.get("advanced", 0) and place < len(order):
+            rows += monitor.advance(min(event["time"] for event in order[place:]))
+        if draw.random() < restored:
+            monitor = Monitor.restore(policy, monitor.save())
+    rows += monitor.close()
+    return [(row["time"], row["time_point"], tuple(list(row.values())[3:])) for row in rows]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("begin", range(0, 120, 40))
+def test_rows_are_those_of_brute_force(kind: str, begin: int) -> None:
+    compared = 0
+    for seed in range(begin, begin + 40):
+        draw = random.Random(5 * 10**6 + seed)
+        text, log = random_policy(draw), apart(random_log(draw))
+        try:
+            policy = Policy.parse(text, SIGNATURE)
+            events = [event for point in events_of(log) for event in point]
+            found = pushed(policy, events, draw, **KINDS[kind])  # type: ignore[arg-type]
+        except PolicyError:
+            continue
+        assert found == expected(policy, log), (seed, text)
+        compared += 1
+    assert compared > 20
+
+
+@pytest.mark.parametrize("begin", range(0, 80, 40))
+def test_each_event_may_be_a_time_point(begin: int) -> None:
+    compared = 0
+    for seed in range(begin, begin + 40):
+        draw = random.Random(6 * 10**6 + seed)
+        text, log = random_policy(draw), random_log(draw)
+        events = [event for point in events_of(log) for event in point]
+        points: list[Point] = [
+            (event["time"], {} if event["type"] == "nothing" else {_key(event): {tuple(list(event.values())[2:])}})
+            for event in events
+        ]
+        try:
+            policy = Policy.parse(text, SIGNATURE)
+            found = pushed(policy, events, draw, time_points="event", restored=0.1, together=2)
+        except PolicyError:
+            continue
+        assert found == expected(policy, points), (seed, text)
+        compared += 1
+    assert compared > 20
+
+
+def _key(event: Event) -> tuple[str, int]:
+    return event["type"], len(event) - 2
