@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import click
@@ -39,6 +40,7 @@ from hamlet.planner.skipping import leave_out_useless
       hamlet explain trips.sase --input trips.parquet --query q1
       hamlet explain trips.sase --format dot | dot -Tsvg > trips.svg
       hamlet explain trips.sase --html trips.html
+      hamlet explain trips.sase --estimate --input trips.parquet
       hamlet explain reported.mfotl --signature bank.sig
     """,
 )
@@ -56,6 +58,17 @@ from hamlet.planner.skipping import leave_out_useless
         type=click.Path(),
         help="Write a page that draws the templates, instead of printing.",
     ),
+    click.option(
+        "--estimate",
+        is_flag=True,
+        help="Say what a run over the input will take, from runs over a sample of it: seconds, bytes and rows, the "
+        "operator that takes most of the events, and what would make it cheaper.",
+    ),
+    click.option(
+        "--numbers",
+        type=click.Choice(["exact", "float"]),
+        help="With --estimate: as of `hamlet run`.",
+    ),
     SIGNATURE,
     NEGATE,
     input_option(monpoly=True),
@@ -71,6 +84,8 @@ def command(
     workload: str,
     shown_as: str | None,
     html: str | None,
+    estimate: bool,
+    numbers: str | None,
     signature: str | None,
     negate: bool,
     source: Input | None,
@@ -86,6 +101,12 @@ def command(
     For a workload: templates, who can share with whom, panes, cost and memory class of each query. For a policy: its
     formula as it is evaluated, and what each node keeps. For a specification: its streams, and what is kept of each.
     """
+    if estimate and (source is None or extension_of(workload) is not None or is_sql(workload)):
+        raise click.UsageError("--estimate runs a workload (.sase) over a sample of its input; name one by --input")
+    if estimate and (html is not None or shown_as == "dot"):
+        raise click.UsageError("--estimate prints text, or JSON with --format json")
+    if numbers is not None and not estimate:
+        raise click.UsageError("--numbers says how the runs of --estimate compute; give it with --estimate")
     if is_sql(workload):
         explain_file(workload)
         return
@@ -110,6 +131,14 @@ def command(
         said = chosen.row_groups.sentence("a run skips")
         if said is not None and not quiet:
             click.echo(f"note: {said}", err=True)
+        if estimate:
+            from hamlet.parallel.estimate import COLUMNS  # runs, which nothing else here does
+            from hamlet.parallel.estimate import estimate as estimated
+
+            named = {name: columns[name] for name in COLUMNS}
+            found = estimated(checked, chosen, numbers=numbers or "exact", **named)
+            click.echo(json.dumps(found.facts()) if shown_as == "json" else found.text())
+            return
     if html is None:
         click.echo(explain_workload(checked, schema, shown_as or "text", timezone=zone))
         return
