@@ -1,8 +1,10 @@
-"""Topics as sources and sinks, with the mock cluster of the client's own library."""
+"""Topics as sources and sinks: with the mock cluster of the client's own library, and with a broker of the tests."""
 
 from __future__ import annotations
 
 import json
+import os
+import random
 import signal
 import time
 from functools import partial
@@ -11,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from fuzz.kills import Run, killed
 from hamlet.cli import main
+from hamlet.input.live.kafka import silent
+from tests.kafka_broker import Broker
 from tests.test_live_files import POLICY, WAIT, running, stopped, until
 
 kafka = pytest.importorskip("confluent_kafka")
@@ -111,6 +116,68 @@ def test_what_cannot_be_read(cluster: tuple[str, Any], capfd: pytest.CaptureFixt
     for url in ("kafka://there", f"kafka://{brokers}/a/b", f"kafka://{brokers}/a?offset=1"):
         assert main([*POLICY, "--input", url, "--output", "-"]) == 2
         assert "names no topic" in capfd.readouterr().err
+
+
+def test_the_broker_of_the_tests_is_as_plain_clients_want_it() -> None:
+    with Broker(partitions=1) as broker:
+        put(kafka.Producer({"bootstrap.servers": broker.address}), "t", "1", "2")
+        producer = transactional(broker.address)
+        producer.begin_transaction()
+        put(producer, "t", "3")
+        assert read(broker.address, "read_committed") == [b"1", b"2"]
+        assert read(broker.address, "read_uncommitted") == [b"1", b"2", b"3"]
+        group = kafka.Consumer({"bootstrap.servers": broker.address, "group.id": "g"})
+        place = kafka.TopicPartition("t", 0, 2)
+        producer.send_offsets_to_transaction([place], group.consumer_group_metadata(), WAIT)
+        assert group.committed([kafka.TopicPartition("t", 0)], timeout=WAIT)[0].offset < 0
+        producer.commit_transaction(WAIT)
+        assert group.committed([kafka.TopicPartition("t", 0)], timeout=WAIT)[0].offset == 2
+        producer.begin_transaction()
+        put(producer, "t", "4")
+        producer.abort_transaction(WAIT)
+        producer.begin_transaction()
+        put(producer, "t", "5")
+        other = transactional(broker.address)  # ends what was under way, and takes over
+        other.begin_transaction()
+        put(other, "t", "6")
+        other.commit_transaction(WAIT)
+        with pytest.raises(kafka.KafkaException):
+            producer.commit_transaction(WAIT)
+        assert read(broker.address, "read_committed") == [b"1", b"2", b"3", b"6"]
+        group.close()
+        broker.shutdown()
+
+
+def transactional(brokers: str) -> Any:
+    producer = kafka.Producer({"bootstrap.servers": brokers, "transactional.id": "x", "logger": silent()})
+    producer.init_transactions(WAIT)
+    return producer
+
+
+def read(brokers: str, isolation: str) -> list[bytes]:
+    consumer = kafka.Consumer(
+        {"bootstrap.servers": brokers, "group.id": "r", "isolation.level": isolation, "logger": silent()}
+    )
+    consumer.assign([kafka.TopicPartition("t", 0, kafka.OFFSET_BEGINNING)])
+    found, deadline = [], time.monotonic() + 2
+    while time.monotonic() < deadline:
+        message = consumer.poll(0.1)
+        if message is not None and message.error() is None:
+            found.append(message.value())
+    consumer.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("notation", "source", "sink"),
+    [("policy", "file", "kafka"), ("query", "kafka", "file"), ("specification", "kafka", "kafka")],
+)
+def test_each_row_once_after_kills(notation: str, source: str, sink: str, tmp_path: Path) -> None:
+    brokers = os.environ.get("KAFKA_BOOTSTRAP") or Broker().address
+    place = tmp_path / "run"
+    place.mkdir()
+    run = Run(place, notation, source, sink, brokers)
+    assert killed(run, 3, random.Random(f"{notation} {source} {sink}")) > 10
 
 
 def test_rows_are_committed_with_the_save(
