@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from hamlet.cli import machine
 from hamlet.cli.heard import refuse_unheard
-from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.notations import QUERIES, Settings, extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -27,12 +26,7 @@ from hamlet.cli.options import (
     input_option,
     with_options,
 )
-from hamlet.cli.sql import check_file, is_sql
-from hamlet.engine.where import chosen_events
-from hamlet.errors import Diagnostic, HamletError
-from hamlet.findings import Watch, found_by, see_unread
-from hamlet.planner.skipping import leave_out_useless
-from hamlet.planner.workload import Workload
+from hamlet.errors import HamletError
 
 
 @click.command(
@@ -84,23 +78,24 @@ def command(
     """
     given: dict[str, Any] = {"signature": signature, "negate": negate, "source": source}
     given |= {"where": where, "since": since, "until": until, **columns}
+    settings = _settings(workload, {**given, "quiet": quiet})
     if shown_as == "json":
-        _as_document(workload, given)
+        _as_document(workload, replace(settings, quiet=False))
         return
-    said = _checked(workload, quiet, **given)
+    said = notation_of(extension_of(workload)).check(workload, settings)
     if not quiet and said is not None:
         click.echo(said)
 
 
-def _as_document(workload: str, given: dict[str, Any]) -> None:
+def _as_document(workload: str, settings: Settings) -> None:
     """Print all errors and warnings as one JSON document; ends with 2 where there are errors."""
-    errors, notes = [], io.StringIO()
+    errors, notes, notation = [], io.StringIO(), notation_of(extension_of(workload))
     try:
         with contextlib.redirect_stderr(notes):
-            _checked(workload, False, **given)
+            notation.check(workload, settings)
     except HamletError as error:
         errors = machine.mistakes(error)
-    warnings = [] if errors else [machine.diagnostic(each) for each in _warnings(workload, given["signature"])]
+    warnings = [] if errors else [machine.diagnostic(each) for each in notation.warnings(workload, settings)]
     said = [line.removeprefix("note: ") for line in notes.getvalue().splitlines() if line.startswith("note: ")]
     document = {"file": workload, "errors": errors, "warnings": warnings, "notes": said}
     click.echo(json.dumps(document, ensure_ascii=False, indent=2))
@@ -108,54 +103,11 @@ def _as_document(workload: str, given: dict[str, Any]) -> None:
         click.get_current_context().exit(2)
 
 
-def _warnings(path: str, signature: str | None) -> Sequence[Diagnostic]:
-    """What is allowed in a file but probably not meant."""
-    if is_sql(path):
-        return ()
-    match extension_of(path):
-        case ".mfotl":
-            from hamlet.policies import Policy
-
-            return Policy.from_file(path, signature or "").warnings
-        case ".lola":
-            from hamlet.streams import Specification
-
-            return Specification.from_file(path).warnings
-    return Workload.from_file(path).warnings
-
-
-def _checked(
-    workload: str,
-    quiet: bool,
-    *,
-    signature: str | None,
-    negate: bool,
-    source: Input | None,
-    where: str | None,
-    since: str | None,
-    until: str | None,
-    **columns: Any,
-) -> str | None:
-    """Check a file; gives what is said of one without errors."""
-    if is_sql(workload):
-        check_file(workload, source, quiet, columns["input_format"])
-        return None
-    extension = extension_of(workload)
-    only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
-    refuse_unheard([extension or ".sase"])
-    if extension is not None:
-        refuse_timezone(workload, columns)
-        own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
-        own |= {"where": where, "since": since, "until": until}
-        return notation_of(extension).check(workload, settings_of({**own, **columns}))
-    checked, events = load(workload, source, quiet, columns, all_errors=True)
-    events = events if events is None else chosen_events(events, since, until, where)
-    if events is not None and not quiet:
-        watch = Watch(checked, events.schema)
-        unread = leave_out_useless(checked, events)
-        watch.see_some(events.batches([name for name in watch.columns if name in events.schema.columns]))
-        see_unread(watch, events, unread)
-        for sentence in [*events.notes(), *found_by(watch)]:
-            click.echo(f"note: {sentence}", err=True)
-    count = len(checked.names)
-    return f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors"
+def _settings(path: str, given: dict[str, Any]) -> Settings:
+    """What the command line says; options that a file of its extension does not hear are refused."""
+    extension = extension_of(path)
+    only_for([extension], {name: given[name] for name in ("signature", "negate")}, ".mfotl", "policies")
+    refuse_unheard([extension])
+    if extension != QUERIES:
+        refuse_timezone(path, given)
+    return settings_of(given)

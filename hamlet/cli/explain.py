@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from hamlet.cli.heard import refuse_unheard
-from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.notations import QUERIES, extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -21,14 +19,9 @@ from hamlet.cli.options import (
     TIMEZONE,
     WHERE,
     Input,
-    input_name,
     input_option,
     with_options,
 )
-from hamlet.cli.sql import explain_file, is_sql
-from hamlet.engine.where import chosen_events
-from hamlet.planner.explain import explain as explain_workload
-from hamlet.planner.skipping import leave_out_useless
 
 
 @click.command(
@@ -101,47 +94,27 @@ def command(
     For a workload: templates, who can share with whom, panes, cost and memory class of each query. For a policy: its
     formula as it is evaluated, and what each node keeps. For a specification: its streams, and what is kept of each.
     """
-    if estimate and (source is None or extension_of(workload) is not None or is_sql(workload)):
+    extension = extension_of(workload)
+    if estimate and (source is None or extension != QUERIES):
         raise click.UsageError("--estimate runs a workload (.sase) over a sample of its input; name one by --input")
     if estimate and (html is not None or shown_as == "dot"):
         raise click.UsageError("--estimate prints text, or JSON with --format json")
     if numbers is not None and not estimate:
         raise click.UsageError("--numbers says how the runs of --estimate compute; give it with --estimate")
-    if is_sql(workload):
-        explain_file(workload)
-        return
-    extension = extension_of(workload)
-    only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
-    refuse_unheard([extension or ".sase"])
+    only_for([extension], {"signature": signature, "negate": negate}, ".mfotl", "policies")
+    refuse_unheard([extension])
     if html is not None and shown_as is not None:
         raise click.UsageError("--html writes a page and prints nothing, so --format says nothing; give one of them")
-    if extension is not None:
+    if extension != QUERIES:
         if queries:
             raise click.UsageError("--query chooses from the queries of a workload (.sase)")
         refuse_timezone(workload, columns)
-        own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
-        own |= {"where": where, "since": since, "until": until}
-        notation_of(extension).explain(workload, settings_of({**own, **columns}), shown_as or "text", html)
-        return
-    checked, events = load(workload, source, quiet, columns, queries)
-    schema, zone = None if events is None else events.schema, columns["timezone"]
-    if events is not None:
-        chosen = chosen_events(events, since, until, where)
-        leave_out_useless(checked, chosen)
-        said = chosen.row_groups.sentence("a run skips")
-        if said is not None and not quiet:
-            click.echo(f"note: {said}", err=True)
-        if estimate:
-            from hamlet.parallel.estimate import COLUMNS  # runs, which nothing else here does
-            from hamlet.parallel.estimate import estimate as estimated
+    own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet, "queries": queries}
+    own |= {"where": where, "since": since, "until": until}
+    settings = settings_of({**own, **columns})
+    if estimate:
+        from hamlet.cli.queries import estimated
 
-            named = {name: columns[name] for name in COLUMNS}
-            found = estimated(checked, chosen, numbers=numbers or "exact", **named)
-            click.echo(json.dumps(found.facts()) if shown_as == "json" else found.text())
-            return
-    if html is None:
-        click.echo(explain_workload(checked, schema, shown_as or "text", timezone=zone))
+        click.echo(estimated(workload, settings, numbers or "exact", as_json=shown_as == "json"))
         return
-    from hamlet.pages.explained import write_explanation  # brings in jinja2, which nothing else needs
-
-    write_explanation(checked, html, schema, input_name(source) or None, timezone=zone)
+    notation_of(extension).explain(workload, settings, shown_as or "text", html)

@@ -19,6 +19,7 @@ from hamlet.cli.options import (
     QUIET,
     READING_OPTIONS,
     WHERE,
+    MonitoredFiles,
     input_option,
     inputs_of,
     max_memory_option,
@@ -33,7 +34,7 @@ from hamlet.runtime.tenant import Tenant
 
 ROWS_FOUND = 3  # the exit code of --fail-on-rows
 FORMATS = ("json", "csv", "parquet", "monpoly")
-FILES = click.argument("files", type=click.Path(), metavar="POLICY.mfotl|SPEC.lola", nargs=-1, required=True)
+FILES = click.argument("files", type=click.Path(), cls=MonitoredFiles, nargs=-1, required=True)
 SIGNATURE = click.option(
     "--signature",
     "-s",

@@ -18,7 +18,7 @@ from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
 from hamlet.engine.live_filter import filter_of
-from hamlet.errors import DataError, HamletError
+from hamlet.errors import DataError, Diagnostic, HamletError
 from hamlet.output.columnar import HOLDS
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.analysis.rewriting import stripped
@@ -97,6 +97,11 @@ def check(path: str, settings: Settings) -> str:
         for sentence in [] if settings.quiet else source.notes():
             click.echo(f"note: {sentence}", err=True)
     return f"{path}: {'violations' if serving.violations[0] else 'satisfying valuations'} can be monitored, no errors"
+
+
+def warnings(path: str, settings: Settings) -> Sequence[Diagnostic]:
+    """What is allowed in a policy but probably not meant."""
+    return Policy.from_file(path, settings.signature or "").warnings
 
 
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:

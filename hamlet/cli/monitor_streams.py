@@ -17,7 +17,7 @@ from hamlet.cli.loading import load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.engine.where import chosen_events
-from hamlet.errors import DataError, WorkloadError
+from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.csvform import CsvForm
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification
@@ -317,6 +317,11 @@ def _fitting(spec: Specification, feed: Feed) -> None:
         mistakes = column_errors(spec.program, feed.types, feed.unreadable())
         if mistakes:
             raise WorkloadError(mistakes)
+
+
+def warnings(path: str, settings: Settings) -> Sequence[Diagnostic]:  # noqa: ARG001
+    """What is allowed in a specification but probably not meant."""
+    return Specification.from_file(path).warnings
 
 
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:

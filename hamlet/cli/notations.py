@@ -1,10 +1,12 @@
-"""The notations that ``hamlet monitor`` reads, told apart by the extension of a file, and what they have in common.
+"""The notations, told apart by the extension of a file, and what they have in common.
 
-A notation is a module of this folder with five functions::
+The commands of a notation are a module of this folder, or are made of the six things that a notation is
+(`hamlet.notation`), which `register` takes. They are functions; only what is monitored has the first two and the last::
 
     prepare(paths, settings) -> Prepared    all files checked and the input opened; no event read yet
     tenants(paths, settings, live, states) -> list    all files checked, to be driven over a stream that does not end
-    check(path, settings) -> str            what is said of a file without errors
+    check(path, settings) -> str or None    what is said of a file without errors
+    warnings(path, settings) -> list        what is allowed but probably not meant
     explain(path, settings, shown_as, html) -> None
     submit(paths, settings, options) -> Mapping[str, Any]    a Spark job; what it counted
 
@@ -18,21 +20,62 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import click
 import pyarrow as pa
 
 from hamlet.cli.live import Live, States
 from hamlet.cli.options import Input
-from hamlet.errors import OptionError, one_of
+from hamlet.errors import Diagnostic, OptionError, one_of
 from hamlet.runtime.tenant import Tenant
+
+if TYPE_CHECKING:
+    import hamlet.notation.notation
 
 Write = Callable[[int, pa.RecordBatch], None]
 Advance = Callable[[int], None]
 
-_MODULES = {".mfotl": "hamlet.cli.monitor_policies", ".lola": "hamlet.cli.monitor_streams"}
-_SPOKEN = {".mfotl": "a policy", ".lola": "a specification"}
+
+@dataclass(frozen=True)
+class Registered:
+    """A notation.
+
+    Attributes
+    ----------
+    metavar : str
+        Its files in a command's usage.
+    called : str
+        What a file of it is.
+    commands : str or hamlet.notation.Notation
+        The module of its commands, or what they are made of.
+    monitored : bool
+        Whether ``hamlet monitor`` runs it.
+    """
+
+    metavar: str
+    called: str
+    commands: str | hamlet.notation.notation.Notation
+    monitored: bool = True
+
+
+QUERIES = ".sase"  # what a file of no other extension is read as
+_REGISTERED = {
+    QUERIES: Registered("WORKLOAD.sase", "a workload", "hamlet.cli.queries", monitored=False),
+    ".mfotl": Registered("POLICY.mfotl", "a policy", "hamlet.cli.monitor_policies"),
+    ".lola": Registered("SPEC.lola", "a specification", "hamlet.cli.monitor_streams"),
+    ".sql": Registered("TEXT.sql", "a text of SQL", "hamlet.cli.sql", monitored=False),
+}
+
+
+def register(notation: hamlet.notation.notation.Notation) -> None:
+    """Have all commands know a notation."""
+    _REGISTERED[notation.extension] = Registered(notation.metavar, f"a {notation.kind}", notation)
+
+
+def metavars(*, monitored: bool = False) -> str:
+    """The files that a command takes, for its usage: of all notations, or of those that are monitored."""
+    return "|".join(each.metavar for each in _REGISTERED.values() if each.monitored or not monitored)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +117,10 @@ class Settings:
         Whether MonPoly's lines tell of all time-points; whether a policy's run ends with its first row.
     load, save : str or None
         The files of the state that a policy's run begins with, and ends with.
+    queries : sequence of str
+        The queries of a workload that are explained; by default all.
+    timezone : str or None
+        The zone in which days begin, for windows of a workload.
     quiet : bool
     """
 
@@ -101,6 +148,8 @@ class Settings:
     stop_at_first: bool = False
     load: str | None = None
     save: str | None = None
+    queries: Sequence[str] = ()
+    timezone: str | None = None
     quiet: bool = False
 
 
@@ -160,22 +209,33 @@ class Notation(Protocol):
     def tenants(  # noqa: D102
         self, paths: Sequence[str], settings: Settings, live: Live, states: States
     ) -> Sequence[Tenant]: ...
-    def check(self, path: str, settings: Settings) -> str: ...  # noqa: D102
+    def check(self, path: str, settings: Settings) -> str | None: ...  # noqa: D102
+    def warnings(self, path: str, settings: Settings) -> Sequence[Diagnostic]: ...  # noqa: D102
     def explain(self, path: str, settings: Settings, shown_as: str, html: str | None) -> None: ...  # noqa: D102
     def submit(  # noqa: D102
         self, paths: Sequence[str], settings: Settings, options: Mapping[str, Any]
     ) -> Mapping[str, Any]: ...
 
 
-def extension_of(path: str) -> str | None:
-    """The extension of a file of some notation, None for any other file, which is a workload of trend queries."""
+def extension_of(path: str) -> str:
+    """The extension of a file of some notation; any other file is a workload of trend queries."""
     found = Path(path).suffix.lower()
-    return found if found in _MODULES else None
+    return found if found in _REGISTERED else QUERIES
+
+
+def is_monitored(path: str) -> bool:
+    """Whether a file is one that ``hamlet monitor`` runs."""
+    return _REGISTERED[extension_of(path)].monitored
 
 
 def notation_of(extension: str) -> Notation:
-    """The module of a notation; loading it brings in what only this notation needs."""
-    return cast(Notation, importlib.import_module(_MODULES[extension]))
+    """The commands of a notation; loading them brings in what only this notation needs."""
+    commands = _REGISTERED[extension].commands
+    if isinstance(commands, str):
+        return cast(Notation, importlib.import_module(commands))
+    from hamlet.cli.registered import Commands
+
+    return Commands(commands)
 
 
 def by_notation(paths: Sequence[str]) -> dict[str, list[str]]:
@@ -190,8 +250,8 @@ def by_notation(paths: Sequence[str]) -> dict[str, list[str]]:
     stems: dict[tuple[str, str], str] = {}
     for path in paths:
         extension = extension_of(path)
-        if extension is None:
-            known = one_of([f"{ending} ({what})" for ending, what in _SPOKEN.items()])
+        if not is_monitored(path):
+            known = one_of([f"{ending} ({each.called})" for ending, each in _REGISTERED.items() if each.monitored])
             more = "; hamlet run counts the trends of a workload" if path.lower().endswith(".sase") else ""
             raise OptionError(f"{path}: a file to monitor ends in {known}{more}")
         key = (extension, Path(path).stem)

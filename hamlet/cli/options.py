@@ -10,7 +10,27 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 WORKLOAD = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase")
-FILE = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola")
+
+
+class Files(click.Argument):
+    """A file, or files, of any notation that is registered."""
+
+    monitored = False
+
+    def make_metavar(self, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """The files that the command takes."""
+        from hamlet.cli.notations import metavars  # imports this module
+
+        return metavars(monitored=self.monitored) + "..." * (self.nargs != 1)
+
+
+class MonitoredFiles(Files):
+    """Files of notations that are monitored."""
+
+    monitored = True
+
+
+FILE = click.argument("workload", type=click.Path(), cls=Files)
 
 
 Input = str | list[str]  # a path, a pattern or a URL, or several of them

@@ -14,7 +14,7 @@ import click
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
 from hamlet.cli.loading import load
-from hamlet.cli.notations import extension_of
+from hamlet.cli.notations import is_monitored
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     LATENESS,
@@ -118,7 +118,7 @@ def command(
     if is_sql(workload):
         _run_sql(workload, source, outputs[0] if outputs else None, output_format, limit, options)
         return 0
-    if extension_of(workload) is not None:
+    if is_monitored(workload):
         raise click.UsageError(f"hamlet run counts the trends of a workload; hamlet monitor runs {workload}")
     live, output = live_of(options), outputs[0] if outputs else None
     lateness = {name: options.pop(name) for name in ("lateness", "late")}

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hamlet.cli.lasting import lasting
-from hamlet.cli.notations import Part
+from hamlet.cli.notations import Part, Settings, extension_of
 from hamlet.cli.options import QUIET, Input, inputs_of, with_options
 from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
-from hamlet.errors import DataError, OptionError
+from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_destination
 
@@ -45,7 +45,7 @@ SQL_OPTIONS = (
 
 def is_sql(path: str) -> bool:
     """Whether a file is one of SQL."""
-    return path.lower().endswith(EXTENSION)
+    return extension_of(path) == EXTENSION
 
 
 def tables_of(source: Input | None, input_format: str | None = None) -> Any:
@@ -125,20 +125,26 @@ def _sink(
     return DirectorySink(parts, output, output_format or "parquet", overwrite, keep)
 
 
-def check_file(path: str, source: Input | None, quiet: bool, input_format: str | None, dialect: str = "duckdb") -> None:
-    """``hamlet check``."""
-    from hamlet.patterns.match.explain import check
+def check(path: str, settings: Settings) -> str:
+    """What is said of a file without errors."""
+    from hamlet.patterns.match.explain import check as checked
 
-    found = check(text_of(path), tables_of(source, input_format), dialect=dialect, source=path)
-    if not quiet:
-        click.echo(f"{path}: {len(found)} row pattern{'s' * (len(found) != 1)}, no errors")
+    found = checked(text_of(path), tables_of(settings.source, settings.columns.get("input_format")), source=path)
+    return f"{path}: {len(found)} row pattern{'s' * (len(found) != 1)}, no errors"
 
 
-def explain_file(path: str, dialect: str = "duckdb") -> None:
-    """``hamlet explain``."""
-    from hamlet.patterns.match.explain import explain
+def warnings(path: str, settings: Settings) -> Sequence[Diagnostic]:  # noqa: ARG001
+    """What is allowed in a file but probably not meant: nothing."""
+    return ()
 
-    click.echo(explain(text_of(path), dialect=dialect, source=path))
+
+def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:  # noqa: ARG001
+    """Show how row patterns will be matched."""
+    if html is not None or shown_as != "text":
+        raise UnsupportedError("row patterns are explained as text; leave --html and --format out")
+    from hamlet.patterns.match.explain import explain as explained
+
+    click.echo(explained(text_of(path), source=path))
 
 
 @click.command(

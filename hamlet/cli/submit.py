@@ -10,7 +10,7 @@ import click
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.notations import QUERIES, extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -186,13 +186,13 @@ def command(
     if is_sql(workload):
         _match(workload, source, output, quiet, stream, options)
         return
-    refuse_unheard([extension_of(workload) or ".sase"])
+    refuse_unheard([extension_of(workload)])
     own = {name: options.pop(name) for name in _POLICY_DEFAULTS}
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
-    only_for([extension or ""], changed, ".mfotl", "policies")
+    only_for([extension], changed, ".mfotl", "policies")
     period = {"since": options.pop("since"), "until": options.pop("until")}
-    if extension is not None:
+    if extension != QUERIES:
         refuse_timezone(workload, options)
         if not stream:
             _refuse_streaming(options)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import extension_of
+from hamlet.cli.notations import QUERIES, extension_of
 from hamlet.cli.options import COLUMN_OPTIONS, READING_OPTIONS, TIMEZONE, Input, input_option, with_options
 from hamlet.errors import DataError, OptionError, OutputError
 from hamlet.why.evidence import Evidence
@@ -134,7 +134,7 @@ def _evidence(
         if checked:
             check(specification.text, source, evidence, **chosen)
         return evidence
-    if extension is None and not work.endswith(".sql"):
+    if extension == QUERIES:
         from hamlet.planner.workload import Workload
         from hamlet.why.trends.why import why as why_of_query
 

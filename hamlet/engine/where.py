@@ -47,7 +47,7 @@ from hamlet.language.query import (
     WorkloadText,
 )
 from hamlet.language.schema import Schema
-from hamlet.language.tokens import NOTATION
+from hamlet.language.tokens import TOKENS
 from hamlet.language.typecheck import check
 from hamlet.planner.classify import EVENT, overflow_error
 from hamlet.planner.program import ProgramWriter
@@ -194,7 +194,7 @@ def _read(text: str, schema: Schema) -> Condition:
     columns = schema.columns.keys() | {schema.clock.column, schema.type_column}
     condition = None
     try:
-        cursor = Cursor(list(_with_variable(tokenize(NOTATION, reports), columns)), reports)
+        cursor = Cursor(list(_with_variable(tokenize(TOKENS, reports), columns)), reports)
         condition = parse_condition(cursor)
         if not cursor.at_kind(Kind.END):
             raise cursor.expected(["AND", "OR"], condition_hint(cursor), after=condition.span)

@@ -59,8 +59,8 @@ def _plainly(kind: str, match: re.Match[str]) -> tuple[Kind, str]:
 
 
 @dataclass(frozen=True)
-class Notation:
-    """The tokens of a notation.
+class TokenTable:
+    """The tokens of a notation, for `tokenize`.
 
     Attributes
     ----------
@@ -88,12 +88,12 @@ class Notation:
     behind: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
 
 
-def tokenize(notation: Notation, reports: Reports, text: str | None = None, *, shift: int = 0) -> list[Token]:
+def tokenize(table: TokenTable, reports: Reports, text: str | None = None, *, shift: int = 0) -> list[Token]:
     """Split a text into tokens; the last one is `Kind.END`.
 
     Parameters
     ----------
-    notation : Notation
+    table : TokenTable
     reports : Reports
         Receives one message for each BAD token.
     text : str, optional
@@ -105,25 +105,25 @@ def tokenize(notation: Notation, reports: Reports, text: str | None = None, *, s
     tokens: list[Token] = []
     position, first = 0, None
     while position < len(text):
-        match = (first and first.match(text, position)) or notation.tokens.match(text, position)
+        match = (first and first.match(text, position)) or table.tokens.match(text, position)
         assert match is not None  # the last alternative takes any character
         kind, raw = str(match.lastgroup), match.group()
         start, position = position, match.end()
         if kind == "space":
             continue
-        if kind in notation.quotes and "\n" in raw and notation.begins is not None and notation.begins.search(raw):
+        if kind in table.quotes and "\n" in raw and table.begins is not None and table.begins.search(raw):
             kind, raw = "bad", raw[: raw.index("\n")].rstrip("\r")
             position = start + len(raw)
         span = Span(start + shift, position + shift)
         if kind == "bad":
             said = raw.split("\n")[0].rstrip()
-            message, hint = notation.complain(said)
+            message, hint = table.complain(said)
             reports.error(message, Span(span.start, span.start + len(said)), hint)
             token = Token(Kind.BAD, said, span, raw)
         else:
-            token = Token(*notation.read(kind, match), span, raw)
+            token = Token(*table.read(kind, match), span, raw)
         tokens.append(token)
-        first = notation.behind.get(token.value) if token.kind is Kind.SYMBOL else None
+        first = table.behind.get(token.value) if token.kind is Kind.SYMBOL else None
     last = tokens[-1].span.end if tokens else shift
     tokens.append(Token(Kind.END, "", Span(last, last), ""))
     return tokens

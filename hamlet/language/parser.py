@@ -59,7 +59,7 @@ from hamlet.language.query import (
     Top,
     WorkloadText,
 )
-from hamlet.language.tokens import NOTATION
+from hamlet.language.tokens import TOKENS
 from hamlet.language.trend_groups import with_groups
 
 _SQL = {
@@ -131,7 +131,7 @@ def read(text: str, source: str = "<workload>") -> tuple[WorkloadText, list[Diag
     queries: list[Query] = []
     place = 0
     with contextlib.suppress(TooManyProblemsError):
-        cursor = Cursor(tokenize(NOTATION, reports), reports)
+        cursor = Cursor(tokenize(TOKENS, reports), reports)
         while not cursor.at_kind(Kind.END):
             if cursor.take(";"):
                 continue

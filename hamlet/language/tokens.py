@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hamlet.frontend.lexer import Kind, Notation, character
+from hamlet.frontend.lexer import Kind, TokenTable, character
 
 # One spelling for each symbol: what is typed, and what comes with copying from a paper.
 SPELLINGS = {
@@ -84,4 +84,4 @@ def _complaint(raw: str) -> tuple[str, str | None]:
     return f"unexpected {character(raw)}", hints.get(first, _QUOTED_NAME)
 
 
-NOTATION = Notation(_TOKEN, _complaint, _read, quotes=("string", "name"), begins=_CLAUSE_LINE)
+TOKENS = TokenTable(_TOKEN, _complaint, _read, quotes=("string", "name"), begins=_CLAUSE_LINE)

@@ -293,6 +293,7 @@ def file_writer(
     schema: pa.Schema,
     sparse: bool = False,
     tuples: Sequence[str] | None = None,
+    file: str | None = None,
 ) -> Iterator[Callable[[pa.RecordBatch], None]]:
     """A new file ``<kind>=<name>/part-00000.<format>`` below a directory, written a batch at a time.
 
@@ -309,6 +310,8 @@ def file_writer(
         Of the batches.
     sparse, tuples
         As for `encoder_of`.
+    file : str, optional
+        The file's name, where it is one of several; then their folder is there.
 
     Yields
     ------
@@ -316,8 +319,9 @@ def file_writer(
         Takes a batch of rows; raises OutputError where an integer does not fit into a Parquet file's 64 bits.
     """
     folder = directory / folder_of(kind, name)
-    folder.mkdir()
-    path = folder / f"part-00000.{EXTENSIONS[output_format]}"
+    if file is None:
+        folder.mkdir()
+    path = folder / (file or f"part-00000.{EXTENSIONS[output_format]}")
     if output_format == "parquet":
         plain = typed_schema(schema)
         import pyarrow.parquet as pq  # needed for this format only
@@ -330,14 +334,39 @@ def file_writer(
             yield write_batch
         return
     encoder = encoder_of(output_format, schema, sparse=sparse, tuples=tuples)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(encoder.head())
+    with path.open("w", encoding="utf-8", newline="\n") as text:
+        text.write(encoder.head())
 
         def write(rows: pa.RecordBatch) -> None:
-            file.write(encoder.lines(rows))
+            text.write(encoder.lines(rows))
 
         yield write
-        file.write(encoder.tail())
+        text.write(encoder.tail())
+
+
+def dicts_of(table: pa.Table | pa.RecordBatch, unit: str, **lead: str) -> list[dict[str, Any]]:
+    """Rows as dicts; integers are Python's, whatever their size, and times are in the type they came in.
+
+    Parameters
+    ----------
+    table : pyarrow Table or RecordBatch
+    unit : str
+        Of times.
+    **lead
+        What each row begins with.
+    """
+    columns: dict[str, list[Any]] = {name: [value] * table.num_rows for name, value in lead.items()}
+    for field in table.schema:
+        column = table.column(field.name)
+        if pa.types.is_timestamp(field.type):
+            clock = Clock(field.name, unit, field.type)
+            ticks = column.cast(pa.int64()).to_pylist()
+            columns[field.name] = [None if each is None else clock.present(each) for each in ticks]
+        elif pa.types.is_decimal(field.type):
+            columns[field.name] = [None if each is None else int(each) for each in column.to_pylist()]
+        else:
+            columns[field.name] = column.to_pylist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def plain_batch(rows: pa.RecordBatch, schema: pa.Schema | None) -> pa.RecordBatch:

@@ -12,13 +12,14 @@ from hamlet.errors import HamletError
 from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import Clock, Schema
+from hamlet.output.columnar import dicts_of
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.changes.arriving import Arriving
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import MonitorOptions, OnlineOptions
 from hamlet.policies.runner import Serving
-from hamlet.policies.running import dicts_of, policies_of
+from hamlet.policies.running import policies_of
 from hamlet.policies.verdicts.automata import VerdictServing
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
@@ -315,7 +316,7 @@ class Monitor(Protocol):
         unit = self.clock.unit
         by_policy: list[list[dict[str, Any]]] = [[] for _ in self.policies]
         for place, rows in parts:
-            by_policy[place] += dicts_of(self.policies[place].name, rows, unit)
+            by_policy[place] += dicts_of(rows, unit, policy=self.policies[place].name)
         return [row for rows in by_policy for row in rows]
 
     # ------------------------------------------------------------------------------------------ saving

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from hamlet.errors import OptionError, UnsupportedError, near_miss
-from hamlet.language.schema import Clock
+from hamlet.output.columnar import dicts_of
 from hamlet.output.frames import Frames
 from hamlet.output.html import SHOWN_ROWS, tables_html
 from hamlet.policies.analysis.policy import Policy
@@ -63,7 +63,7 @@ class Results(Frames):
         """The first rows of every policy, for a notebook."""
         return "".join(
             tables_html(
-                name, dicts_of(name, table.slice(0, SHOWN_ROWS), self._unit), table.num_rows, table.schema.names
+                name, dicts_of(table.slice(0, SHOWN_ROWS), self._unit, policy=name), table.num_rows, table.schema.names
             )
             for name, table in self._tables.items()
         )
@@ -75,7 +75,7 @@ class Results(Frames):
     def rows(self, policy: str | None = None) -> list[dict[str, Any]]:
         """All rows as dicts, policy by policy: policy, time, time_point and the valuation."""
         chosen = self._tables if policy is None else {policy: self.table(policy)}
-        return [row for name, table in chosen.items() for row in dicts_of(name, table, self._unit)]
+        return [row for name, table in chosen.items() for row in dicts_of(table, self._unit, policy=name)]
 
     def table(self, policy: str | None = None) -> pa.Table:
         """The rows of a policy as a table: time, time_point and a column per free variable.
@@ -128,22 +128,6 @@ class Results(Frames):
         if not named or (len(policies) > 1 and "policy" not in row):
             raise OptionError(f"the row's policy must be one of {', '.join(each.name for each in policies)}")
         return hamlet.why.of_policy(named[0], events, row, **options)
-
-
-def dicts_of(policy: str, table: pa.Table | pa.RecordBatch, unit: str) -> list[dict[str, Any]]:
-    """Rows as dicts; integers are Python's, whatever their size, and times are in the type they came in."""
-    columns: dict[str, list[Any]] = {"policy": [policy] * table.num_rows}
-    for field in table.schema:
-        column = table.column(field.name)
-        if pa.types.is_timestamp(field.type):
-            clock = Clock(field.name, unit, field.type)
-            ticks = column.cast(pa.int64()).to_pylist()
-            columns[field.name] = [None if each is None else clock.present(each) for each in ticks]
-        elif pa.types.is_decimal(field.type):
-            columns[field.name] = [None if each is None else int(each) for each in column.to_pylist()]
-        else:
-            columns[field.name] = column.to_pylist()
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def policies_of(policy: Policy | Iterable[Policy]) -> list[Policy]:

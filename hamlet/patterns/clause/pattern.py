@@ -14,7 +14,7 @@ import re
 
 from hamlet.errors import Span
 from hamlet.frontend.cursor import Cursor
-from hamlet.frontend.lexer import Kind, Notation, Token, tokenize
+from hamlet.frontend.lexer import Kind, Token, TokenTable, tokenize
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.tree import (
     Alternation,
@@ -46,7 +46,7 @@ def _complain(raw: str) -> tuple[str, str | None]:
     return f"unexpected {raw!r}", None  # every character is a symbol, and the grammar says what it expects instead
 
 
-NOTATION = Notation(_TOKEN, _complain, _read)
+TOKENS = TokenTable(_TOKEN, _complain, _read)
 
 
 class PatternParser(Cursor):
@@ -67,7 +67,7 @@ class PatternParser(Cursor):
 
     def __init__(self, reports: Reports, body: Span) -> None:
         text = reports.text[body.start : body.end]
-        super().__init__([*tokenize(NOTATION, reports, text, shift=body.start)[:-1], _end(body)], reports)
+        super().__init__([*tokenize(TOKENS, reports, text, shift=body.start)[:-1], _end(body)], reports)
         self.variables: dict[str, str] = {}
         self._body = body
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from hamlet.frontend.lexer import Kind, Notation
+from hamlet.frontend.lexer import Kind, TokenTable
 
 KEYWORDS = {
     **{word: word for word in ("TRUE", "FALSE", "LET", "IN", "NOT", "AND", "OR", "IMPLIES", "EQUIV", "EXISTS")},
@@ -109,8 +109,8 @@ def _complaint(raw: str) -> tuple[str, str | None]:
     return f"unexpected character {raw!r}", None
 
 
-def _notation(name: str, read: Callable[[str, re.Match[str]], tuple[Kind, str]]) -> Notation:
-    return Notation(re.compile(_TOKEN.replace("NAME", name), re.VERBOSE | re.DOTALL), _complaint, read)
+def _notation(name: str, read: Callable[[str, re.Match[str]], tuple[Kind, str]]) -> TokenTable:
+    return TokenTable(re.compile(_TOKEN.replace("NAME", name), re.VERBOSE | re.DOTALL), _complaint, read)
 
 
 FORMULA = _notation(r"\w[\w\-/:'\"]*", _read_formula)

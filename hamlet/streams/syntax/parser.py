@@ -32,7 +32,7 @@ from hamlet.language.query import Span
 from hamlet.streams.syntax import tree as s
 from hamlet.streams.syntax.cursor import CLAUSES, STATEMENTS, Cursor
 from hamlet.streams.syntax.parse_expression import parse_expression, parse_pace, parse_type
-from hamlet.streams.syntax.tokens import NOTATION
+from hamlet.streams.syntax.tokens import TOKENS
 
 Includer = Callable[[str, Span], "tuple[str, str] | None"]
 
@@ -61,7 +61,7 @@ def read(text: str, reports: Reports, include: Includer) -> tuple[s.Statement, .
 
 
 def _read_text(text: str, shift: int, reports: Reports, include: Includer, found: list[s.Statement]) -> None:
-    cursor = Cursor(tokenize(NOTATION, reports, text, shift=shift), reports)
+    cursor = Cursor(tokenize(TOKENS, reports, text, shift=shift), reports)
     while not cursor.at_kind(Kind.END):
         begin, cursor.depth = cursor.index, 0
         try:

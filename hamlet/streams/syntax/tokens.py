@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hamlet.frontend.lexer import Kind, Notation, character, tokenize
+from hamlet.frontend.lexer import Kind, TokenTable, character, tokenize
 from hamlet.frontend.reports import Reports
 
 SPELLINGS = {
@@ -40,7 +40,7 @@ _STATEMENT_LINE = re.compile(r"\n\s*(?:input|output|trigger|constant)\s")
 
 def canonical(text: str) -> str:
     """A text that has been read, without comments and layout: texts that say the same, token by token, are equal."""
-    tokens = tokenize(NOTATION, Reports(text, ""))
+    tokens = tokenize(TOKENS, Reports(text, ""))
     return " ".join(repr(each.value) if each.kind is Kind.STRING else each.value for each in tokens[:-1])
 
 
@@ -78,4 +78,4 @@ def _complaint(raw: str) -> tuple[str, str | None]:
     return f"unexpected {character(raw)}", hints.get(first)
 
 
-NOTATION = Notation(_TOKEN, _complaint, _read, quotes=("string",), begins=_STATEMENT_LINE, behind={".": _DIGITS})
+TOKENS = TokenTable(_TOKEN, _complaint, _read, quotes=("string",), begins=_STATEMENT_LINE, behind={".": _DIGITS})
