@@ -6,12 +6,16 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hamlet
 from hamlet.checker import EvidenceError, check
 from hamlet.cli import main
 from hamlet.errors import OptionError, UnsupportedError
+from hamlet.input.events import open_events
+from hamlet.why.trends.reading import chosen
 from tests.compare_trend_evidence import compare
 
 TEXT = "q1: RETURN k, COUNT(*), SUM(B.v) AS s PATTERN SEQ(A, NOT C, B+) WHERE [k] GROUP-BY k WITHIN 10 s"
@@ -132,6 +136,31 @@ def test_a_window_of_any_size_has_samples() -> None:
     assert len(evidence.data["samples"]) == 3
     text = text.replace("C, B", "B, C")  # of a type that never comes
     assert hamlet.run(hamlet.Workload.parse(text), events).why({"window_start": 0}).data["reason"] == "type"
+
+
+def test_only_the_window_and_the_key_are_read(tmp_path: Path) -> None:
+    kinds = ["C" if t % 97 == 0 else "ABDAB"[t % 5] for t in range(1000)]
+    table = pa.table({"time": range(1000), "type": kinds, "k": [t % 7 for t in range(1000)], "v": range(1000)})
+    pq.write_table(table, tmp_path / "e.parquet", row_group_size=100)
+    (tmp_path / "two").mkdir()
+    pq.write_table(table[:350], tmp_path / "two" / "a.parquet", row_group_size=100)
+    pq.write_table(table[350:], tmp_path / "two" / "b.parquet", row_group_size=100)
+    events = table.to_pylist()
+    for within in ("WITHIN 200 s SLIDE 100 s", "SPAN 30 s WITHIN 100 s", "WITHIN SESSION 20 s", "WITHIN ALL"):
+        declared = "" if "SESSION" in within else "EVENT C(v INT); "  # of every key
+        text = f"{declared}RETURN k, COUNT(*) PATTERN SEQ(A, NOT C, B) GROUP-BY k {within}"
+        workload = hamlet.Workload.parse(text)
+        rows = hamlet.run(workload, events).rows()
+        assert len(rows) > 5
+        for row in rows[-9::4]:
+            expected = hamlet.why.of_query(workload, events, row).data
+            for given in ("e.parquet", "two"):
+                found = hamlet.why.of_query(workload, str(tmp_path / given), row)
+                assert found.data == expected
+                check(text, str(tmp_path / given), found)
+    source = open_events(str(tmp_path / "e.parquet"))
+    chosen(source, None, (), None, (500, 599), {"k": 3})
+    assert source.left_out == {"by their times": 9}
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.input.files import Folder, ParquetFile
@@ -63,6 +65,7 @@ class RowGroups:
 
     def __init__(self, reader: Reader, schema: Schema) -> None:
         self._schema = schema
+        self._all_parquet = _is_parquet(reader)
         self._parts = [
             _Part(file, Statistics(file.metadata, file.schema, schema, constants))
             for file, constants in _files(reader, {})
@@ -84,6 +87,20 @@ class RowGroups:
     def chosen(self) -> dict[str, Sequence[int]]:
         """The row groups that are read, by the name of the file."""
         return {part.file.name: part.file.groups for part in self._parts}
+
+    def places(self) -> npt.NDArray[np.int64] | None:
+        """The places in the input of the rows that are read; None where not all of it is Parquet."""
+        if not self._all_parquet:
+            return None
+        found, first = [np.zeros(0, np.int64)], 0
+        for part in self._parts:
+            chosen = set(part.file.groups)
+            for number in range(part.groups):
+                rows = part.file.metadata.row_group(number).num_rows
+                if number in chosen:
+                    found.append(np.arange(first, first + rows))
+                first += rows
+        return np.concatenate(found)
 
     def leave_out(self, useless: Useless, reason: str, columns: Iterable[str] | None = None) -> int:
         """Leave out row groups of which nothing is of use; gives how many rows they have.
@@ -173,6 +190,13 @@ def sentence(skipped: dict[str, int], groups: int, verb: str = "skipped") -> str
 
 def _has_values(bounds: Bounds, strict: bool) -> bool:
     return bounds.nulls == 0 or (bounds.nulls is None and not strict)
+
+
+def _is_parquet(reader: Reader) -> bool:
+    """Whether all rows are those of Parquet files, none of them left out."""
+    if isinstance(reader, Folder):
+        return all(map(_is_parquet, reader.readers))
+    return isinstance(reader.reader if isinstance(reader, InFolders) else reader, ParquetFile)
 
 
 def _files(reader: Reader, constants: dict[str, Any]) -> Iterator[tuple[ParquetFile, dict[str, Any]]]:

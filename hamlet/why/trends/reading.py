@@ -6,12 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import UnsupportedError
 from hamlet.input.events import EventSource
+from hamlet.input.statistics import BoundsOf
+from hamlet.input.widening import is_text
 from hamlet.language.query import EventDeclaration
+from hamlet.language.schema import Schema
 from hamlet.oracle import Stream
 
 
@@ -40,8 +45,11 @@ def chosen(
     declarations: Sequence[EventDeclaration],
     types: frozenset[str] | None,
     times: tuple[int | None, int | None],
+    group: Mapping[str, Any],
 ) -> Chosen:
-    """The events of some types (None: of all) from one time to another, both included.
+    """The events of some types (None: of all) from one time to another, both included, that agree with a group.
+
+    Row groups of Parquet without any time of these are not read.
 
     Raises
     ------
@@ -53,10 +61,11 @@ def chosen(
     schema = source.schema
     parts: list[pa.RecordBatch] = []
     places: list[int] = []
-    for first, batch in _numbered(source):
-        kept, own = _kept(batch, schema.clock.column, schema.type_column, types, times)
+    # a source that somebody else has opened goes on with all its row groups
+    for first, batch in _numbered(source, times if given is not source else (None, None)):
+        kept, own = _kept(batch, schema, types, times, _agreeing(group, declarations))
         parts.append(kept)
-        places += [first + row for row in own]
+        places += (first[own] if isinstance(first, np.ndarray) else first + own).tolist()
     table = pa.Table.from_batches(parts) if parts else source.arrow_schema.empty_table()
     ticks = table.column(schema.clock.column).cast(pa.int64()).to_pylist()
     rows = _rows(table)
@@ -73,31 +82,78 @@ def chosen(
     return Chosen(stream, shown, table)
 
 
-def _numbered(source: EventSource) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _numbered(
+    source: EventSource, times: tuple[int | None, int | None]
+) -> Iterator[tuple[int | npt.NDArray[np.int64], pa.RecordBatch]]:
+    """Batches with the place of their first event in the input, or the places of all where some are not read."""
+    column = source.schema.clock.column
+
+    def outside(bounds: BoundsOf) -> bool:
+        found = bounds(column)
+        return found.known and (
+            (times[0] is not None and found.most < times[0]) or (times[1] is not None and found.least > times[1])
+        )
+
+    groups = source.row_groups
+    before = groups.places()
+    skipped = groups.leave_out(outside, "by their times") if before is not None and times != (None, None) else 0
+    places = groups.places() if skipped else None
     first = 0
     for batch in source.as_read():
-        yield first, batch
+        yield (first if places is None else places[first : first + batch.num_rows]), batch
         first += batch.num_rows
 
 
+def _agreeing(group: Mapping[str, Any], declarations: Sequence[EventDeclaration]) -> dict[str, tuple[Any, list[str]]]:
+    """Values that events must have, and the declared types that lack the attribute and agree with every value."""
+    return {
+        name: (value, [each.name for each in declarations if name not in {a.name for a in each.attributes}])
+        for name, value in group.items()
+        if isinstance(value, int | str) and not isinstance(value, bool)
+    }
+
+
 def _kept(
-    batch: pa.RecordBatch, time: str, kind: str, types: frozenset[str] | None, times: tuple[int | None, int | None]
-) -> tuple[pa.RecordBatch, list[int]]:
-    ticks = batch.column(time).cast(pa.int64())
-    mask = None
-    conditions = []
-    if times[0] is not None:
-        conditions.append(pc.greater_equal(ticks, times[0]))
-    if times[1] is not None:
-        conditions.append(pc.less_equal(ticks, times[1]))
+    batch: pa.RecordBatch,
+    schema: Schema,
+    types: frozenset[str] | None,
+    times: tuple[int | None, int | None],
+    group: Mapping[str, tuple[Any, list[str]]],
+) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
+    """The events that can matter, and their places in the batch; each condition is asked of what the last one left."""
+    kind = schema.type_column
+    found = np.arange(batch.num_rows)
+
+    def keep(mask: Any) -> None:
+        nonlocal batch, found
+        mask = pc.fill_null(mask, False)
+        found, batch = found[mask.to_numpy(zero_copy_only=False)], batch.filter(mask)
+
+    ticks = batch.column(schema.clock.column).cast(pa.int64())
+    low, high = times
+    if low is not None or high is not None:
+        inside = [pc.greater_equal(ticks, low)] * (low is not None) + [pc.less_equal(ticks, high)] * (high is not None)
+        keep(inside[0] if len(inside) == 1 else pc.and_(*inside))
+    for name, (value, broadcast) in group.items():
+        if name not in batch.schema.names:
+            continue
+        column = batch.column(name)
+        text = isinstance(value, str) and is_text(column.type)
+        if not text and not (isinstance(value, int) and pa.types.is_integer(column.type)):
+            continue  # a value that may be written in several ways
+        try:
+            wanted = pa.scalar(value, pa.string() if text else column.type)
+        except (pa.ArrowInvalid, OverflowError):
+            continue
+        mask = pc.fill_null(pc.equal(column.cast(pa.string()) if text else column, wanted), False)
+        if broadcast and kind in batch.schema.names:
+            mask = pc.or_(
+                mask, pc.fill_null(pc.is_in(batch.column(kind).cast(pa.string()), pa.array(broadcast)), False)
+            )
+        keep(mask)
     if types is not None and kind in batch.schema.names:
-        conditions.append(pc.is_in(batch.column(kind).cast(pa.string()), pa.array(sorted(types), pa.string())))
-    for each in conditions:
-        mask = each if mask is None else pc.and_(mask, each)
-    if mask is None or not batch.num_rows:
-        return batch, list(range(batch.num_rows))
-    mask = pc.fill_null(mask, False)
-    return batch.filter(mask), pc.indices_nonzero(mask).to_pylist()
+        keep(pc.is_in(batch.column(kind).cast(pa.string()), pa.array(sorted(types), pa.string())))
+    return batch, found
 
 
 def _rows(table: pa.Table) -> list[dict[str, Any]]:

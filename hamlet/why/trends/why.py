@@ -159,7 +159,15 @@ class _Row:
         edges = self._edges(given)
         whole = edges is None or query.session
         reach = _within((None, None) if whole or edges is None else self._reach(*edges), options, self._clock)
-        self.chosen: Chosen = chosen(source, events, workload.analysis.text.declarations, types, reach)
+        keys = {
+            each.name: given[name]
+            for each, name in self._columns.items()
+            if name in given and isinstance(each, Attribute)
+        }
+        if query.top is not None or events is source:
+            keys = {}  # TOP looks at the rows of other groups
+        declared = workload.analysis.text.declarations
+        self.chosen: Chosen = chosen(source, events, declared, types, reach, keys)
         rows = [dict(each) for each in run(self._work, self._input(source), **self._options).rows()]
         for each in rows:
             each.pop("query")
