@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from itertools import combinations
 from pathlib import Path
@@ -18,6 +19,7 @@ from hamlet.pages.explained import write_explanation
 from hamlet.pages.report import Report
 from hamlet.streams import Specification
 from hamlet.streams.page import write_specification
+from tests.test_live_files import POLICY, WAIT, running, until
 from tests.traces import burst, table
 
 if TYPE_CHECKING:
@@ -171,6 +173,40 @@ def test_a_page_draws_complains_of_nothing_and_loads_nothing(
         browser, "return [...document.querySelectorAll('path')].every(p => !/NaN|undefined/.test(p.getAttribute('d')))"
     )
     browser.set_window_size(1280, 900)
+
+
+# ------------------------------------------------------------------------------------------------------ a live run
+
+
+def test_the_page_of_a_live_run_shows_what_comes(
+    browser: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("prometheus_client")
+    (tmp_path / "p.mfotl").write_text("publish(x) AND x > 0")
+    (tmp_path / "p.sig").write_text("publish(x: int)")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--input", "-", "--output", "-", "--http", "127.0.0.1:0"]
+    with running(*POLICY, *arguments, stdin=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stderr is not None
+        run.stdin.write(b"@1 publish(1)\n@2 publish(2)\n@3 publish(3)\n")
+        run.stdin.flush()
+        address = run.stderr.readline().decode().split()[-1]
+        browser.get_log("browser")
+        browser.get(address)
+        until(lambda: one(browser, "#rows").text == "2")
+        assert one(browser, "#state").text == "live"
+        assert [each.text for each in all_of(browser, "#names td")] == ["p", "2"]
+        assert any('"x": 2' in each.text for each in all_of(browser, "#last td"))
+        run.stdin.write(b"@4 publish(4)\n")
+        run.stdin.flush()
+        until(lambda: one(browser, "#rows").text == "3")
+        loaded = numbers(browser, "return performance.getEntriesByType('resource').map(each => each.name)")
+        assert all(each.startswith(address) and not each.endswith((".js", ".css")) for each in loaded)
+        assert [each for each in browser.get_log("browser") if "favicon" not in each["message"]] == []
+        run.terminate()
+        run.communicate(timeout=WAIT)
+        until(lambda: one(browser, "#state").text == "the run does not answer")
 
 
 # ------------------------------------------------------------------------------------------------------- the report
