@@ -163,6 +163,21 @@ def test_only_the_window_and_the_key_are_read(tmp_path: Path) -> None:
     assert source.left_out == {"by their times": 9}
 
 
+def test_rows_of_other_queries_are_events_once_they_are_written(tmp_path: Path) -> None:
+    first = "q1: RETURN COUNT(*) AS n PATTERN A WITHIN 2 s;"
+    second = "q2: RETURN COUNT(*), MAX(r.n) AS most PATTERN SEQ(q1 r, q1 s) WITHIN 20 s;"
+    events = [{"time": t, "type": "A"} for t in range(6)]
+    results = hamlet.run(hamlet.Workload.parse(f"{first} {second}"), events)
+    (row,) = [row for row in results.rows() if row["query"] == "q2"]
+    with pytest.raises(UnsupportedError, match=r"the rows of q1(.|\n)*--time-column window_end --type-column query"):
+        results.why(row)
+    rows = [each for each in results.rows() if each["query"] == "q1"]
+    given = {"time_column": "window_end", "type_column": "query"}
+    evidence = hamlet.why.of_query(hamlet.Workload.parse(second), rows, row, **given)
+    assert evidence.holds
+    check(second, rows, evidence, **given)
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "w.sase").write_text(TEXT)
     (tmp_path / "e.jsonl").write_text("\n".join(map(json.dumps, reversed(EVENTS))))

@@ -58,7 +58,11 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
     source = open_events(events, **{name: options[name] for name in _OPENING if options.get(name) is not None})
     source = source.with_durations(workload.durations)
     if analysed.upstream:
-        raise UnsupportedError(f"{analysed.query.name} asks about the rows of other queries; ask why of their rows")
+        raise UnsupportedError(
+            f"{analysed.query.name} asks about the rows of {' and '.join(analysed.upstream)}, and evidence is for "
+            "events that were read\nhint: ask why of those rows; or write them with hamlet run --output, and ask with "
+            "a workload of this query alone, --input those rows --time-column window_end --type-column query"
+        )
     found = _Row(workload, analysed, source, events, given, options)
     longest = _ticks(analysed, source)
     window = found.window()
