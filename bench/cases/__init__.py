@@ -17,6 +17,7 @@ from bench.cases import (
     peers,
     policies,
     policy_growth,
+    policy_pushes,
     questions,
     ranges,
     real,
@@ -51,6 +52,7 @@ CASES: dict[str, Case] = {
     **flat_memory.CASES,
     **policies.CASES,
     **policy_growth.CASES,
+    **policy_pushes.CASES,
     **slices.CASES,
     **campaigns.CASES,
 }

@@ -679,7 +679,8 @@ cdef class Aggregates(Operator):
     cdef tuple groups
     cdef object make, code, value, nothing
     cdef dict states
-    cdef bint counting, summing
+    cdef bint counting
+    cdef Py_ssize_t count
 
     def __init__(self, Operator child, str operator, Py_ssize_t place, tuple groups, make, code, value, nothing):
         Operator.__init__(self, [child])
@@ -723,6 +724,7 @@ cdef class Aggregates(Operator):
         if state is None:
             state = self.states[key] = self.make()
         value = self.value(row[self.place])
+        self.count += sign
         if sign > 0:
             state.add(value)
         else:
@@ -741,7 +743,7 @@ cdef class Aggregates(Operator):
     @property
     def rows(self):
         """Valuations that are kept."""
-        return len(self.states) if self.counting else sum(state.size for state in self.states.values())
+        return len(self.states) if self.counting else self.count
 
 
 # ------------------------------------------------------------------------------------------ one time-point away
@@ -971,6 +973,7 @@ cdef class Delays(Operator):
 
     cdef int64_t least, most
     cdef bint bounded
+    cdef Py_ssize_t coming  # rows of `enter`
     cdef dict counts       # how many stretches of a row count now
     cdef object enter      # (time, rows): they count from this time on
     cdef object leave      # (time, rows): they count until this time
@@ -981,6 +984,7 @@ cdef class Delays(Operator):
         self.bounded, self.least, self.most = most is not None, least, NEVER if most is None else most
         self.counts, self.now = {}, set()
         self.enter = deque([(after, [row]) for after, _, row in sorted(alive, key=_time_of)])
+        self.coming = len(self.enter)
         self.leave = deque()
         if self.bounded:
             self.leave.extend([(until, [row]) for _, until, row in sorted(alive, key=_until_of)])
@@ -1016,8 +1020,11 @@ cdef class Delays(Operator):
             begun = [] if one is None else [row for row in one.come if row not in counts]
         if begun:
             self.enter.append((now + self.least, begun))
+            self.coming += len(begun)
         while self.enter and self.enter[0][0] <= now:
-            for row in self.enter.popleft()[1]:
+            entered = self.enter.popleft()[1]
+            self.coming -= len(entered)
+            for row in entered:
                 count = counts.get(row, 0)
                 if not count:
                     come.append(row)
@@ -1035,7 +1042,7 @@ cdef class Delays(Operator):
     @property
     def rows(self):
         """Valuations that are kept."""
-        return len(self.counts) + sum(len(rows) for _, rows in self.enter)
+        return len(self.counts) + self.coming
 
     def alive(self, Line line):
         """As the parameter."""
@@ -1079,6 +1086,7 @@ cdef class Throughouts(Operator):
 
     cdef int64_t least, most
     cdef bint bounded
+    cdef Py_ssize_t coming  # rows of `enter`
     cdef dict counts
     cdef object enter   # (time, rows): they count behind this time
     cdef object leave   # (time, rows): they do not count from this time on
@@ -1089,6 +1097,7 @@ cdef class Throughouts(Operator):
         self.bounded, self.least, self.most = most is not None, least, NEVER if most is None else most
         self.counts, self.now = {}, {row for _, before, row in periods if before == NEVER}
         self.enter = deque([(after, [row]) for after, _, row in sorted(periods, key=_time_of)])
+        self.coming = len(self.enter)
         self.leave = deque(
             [(before, [row]) for _, before, row in sorted(periods, key=_until_of) if before < NEVER]
         )
@@ -1119,8 +1128,11 @@ cdef class Throughouts(Operator):
             if one.come:
                 after = -NEVER if point == 0 else line.at(point - 1) + self.most if self.bounded else NEVER
                 self.enter.append((after, one.come))
+                self.coming += len(one.come)
         while self.enter and self.enter[0][0] < now:
-            for row in self.enter.popleft()[1]:
+            entered = self.enter.popleft()[1]
+            self.coming -= len(entered)
+            for row in entered:
                 count = counts.get(row, 0) + 1
                 if count == 1:
                     come.append(row)
@@ -1141,7 +1153,7 @@ cdef class Throughouts(Operator):
     @property
     def rows(self):
         """Valuations that are kept."""
-        return len(self.counts) + sum(len(rows) for _, rows in self.enter)
+        return len(self.counts) + self.coming
 
     def periods(self):
         """As the parameter."""
@@ -1183,13 +1195,14 @@ cdef class Futures(Operator):
     cdef int64_t least, most
     cdef dict counts   # how many stretches of a row there are at the last decided time-point
     cdef dict starts, ends
+    cdef Py_ssize_t coming  # rows of `starts`
 
     def __init__(self, Operator right, Operator left, least, most, list undecided):
         Operator.__init__(self, [right] if left is None else [right, left])
         self.least, self.most = least, most
-        self.counts, self.starts, self.ends = {}, {}, {}
+        self.counts, self.starts, self.ends, self.coming = {}, {}, {}, 0
         for first, last, row in undecided:
-            _put(self.starts, first, row)
+            self.start(first, row)
             _put(self.ends, last + 1, row)
 
     cpdef int step(self, Line line) except -1:
@@ -1209,6 +1222,11 @@ cdef class Futures(Operator):
             self.done = done
         return 0
 
+    cdef int start(self, int64_t point, row) except -1:
+        _put(self.starts, point, row)
+        self.coming += 1
+        return 0
+
     cdef int before_deciding(self, Line line) except -1:
         return 0
 
@@ -1218,6 +1236,7 @@ cdef class Futures(Operator):
         cdef Py_ssize_t count
         starts, ends = self.starts.pop(point, None), self.ends.pop(point, None)
         if starts is not None:
+            self.coming -= len(starts)
             for row in starts:
                 count = counts.get(row, 0) + 1
                 if count == 1:
@@ -1242,7 +1261,7 @@ cdef class Futures(Operator):
         return self.stretched()
 
     cdef Py_ssize_t stretched(self):
-        return len(self.counts) + sum([len(rows) for rows in self.starts.values()])
+        return len(self.counts) + self.coming
 
     @property
     def oldest(self):
@@ -1324,7 +1343,7 @@ cdef class Untils(Futures):
                 begin = least
                 if self.key is not None and len(self.queues) > 1:
                     begin = max(least, self.begin(point, <tuple>row))
-                _put(self.starts, begin, row)
+                self.start(begin, row)
             for row in one.gone:
                 _put(self.ends, point, row)
         if self.fresh and not self.negated and len(self.queues) > 1:
@@ -1408,7 +1427,7 @@ cdef class Eventuallys(Futures):
             come = come + one.come
             self.now.update(one.come)
         for row in come:
-            _put(self.starts, begin, row)
+            self.start(begin, row)
         return 0
 
     cdef int before_deciding(self, Line line) except -1:
@@ -1443,7 +1462,7 @@ cdef class Henceforths(Futures):
         Futures.__init__(self, child, None, least, most, undecided)
         self.now = set()
         for begin, row in going:
-            _put(self.starts, begin, row)
+            self.start(begin, row)
             self.now.add(row)
 
     cdef int at(self, Line line, int64_t point, Block one, Block two) except -1:
@@ -1459,7 +1478,7 @@ cdef class Henceforths(Futures):
         for row in one.gone:
             _put(self.ends, end, row)
         for row in one.come:
-            _put(self.starts, begin, row)
+            self.start(begin, row)
         self.now.difference_update(one.gone)
         self.now.update(one.come)
         return 0

@@ -16,6 +16,7 @@ from hamlet.policies.relations.values import Pool
 from hamlet.policies.syntax.formula import Type
 
 _SAFE = 1 << 40  # sums of 2**20 numbers below it fit 62 bits
+_PIECE = 1 << 12  # values that are moved at most to make room for one
 _SCALE = 1074  # every float is an integer over 2**1074
 
 
@@ -163,30 +164,60 @@ def mean(total: int, count: int) -> float:
 
 
 class _Sorted:
+    """Values in order, in pieces, so that one more or one less moves few of them."""
+
     def __init__(self) -> None:
-        self._values: list[Any] = []
+        self._pieces: list[list[Any]] = []
+        self._largest: list[Any] = []  # of each piece
+        self._count = 0
         self._nan = 0
 
     @property
     def size(self) -> int:
-        return len(self._values) + self._nan
+        """How many values there are."""
+        return self._count + self._nan
 
     def add(self, value: Any) -> None:
+        """One value more."""
         if value != value:
             self._nan += 1
-        else:
-            bisect.insort(self._values, value)
+            return
+        self._count += 1
+        if not self._pieces:
+            self._pieces.append([value])
+            self._largest.append(value)
+            return
+        place = min(bisect.bisect_left(self._largest, value), len(self._pieces) - 1)
+        piece = self._pieces[place]
+        bisect.insort(piece, value)
+        if len(piece) > _PIECE:
+            half = len(piece) // 2
+            self._pieces[place : place + 1] = [piece[:half], piece[half:]]
+            self._largest.insert(place, piece[half - 1])
+            place, piece = place + 1, piece[half:]
+        self._largest[place] = piece[-1]
 
     def remove(self, value: Any) -> None:
+        """One value less."""
         if value != value:
             self._nan -= 1
+            return
+        self._count -= 1
+        place = bisect.bisect_left(self._largest, value)
+        piece = self._pieces[place]
+        del piece[bisect.bisect_left(piece, value)]
+        if piece:
+            self._largest[place] = piece[-1]
         else:
-            del self._values[bisect.bisect_left(self._values, value)]
+            del self._pieces[place], self._largest[place]
 
-    @property
-    def ordered(self) -> list[Any]:
-        """The values in order, NaN last."""
-        return self._values + [math.nan] * self._nan
+    def at(self, place: int) -> Any:
+        """The value at a place, NaN last."""
+        for piece in self._pieces:
+            if place < len(piece):
+                return piece[place]
+            place -= len(piece)
+        return math.nan
 
     def result(self) -> Any:
         raise NotImplementedError
@@ -194,17 +225,18 @@ class _Sorted:
 
 class _Least(_Sorted):
     def result(self) -> Any:
-        return self._values[0] if self._values else math.nan
+        return self._pieces[0][0] if self._count else math.nan
 
 
 class _Largest(_Sorted):
     def result(self) -> Any:
-        return math.nan if self._nan else self._values[-1]
+        return math.nan if self._nan else self._largest[-1]
 
 
 class _Median(_Sorted):
     def result(self) -> Any:
-        return median(self.ordered)
+        middle = self.size // 2
+        return median([self.at(middle)] if self.size % 2 else [self.at(middle - 1), self.at(middle)])
 
 
 def median(values: list[Any]) -> float:
