@@ -283,3 +283,50 @@ def test_what_is_not_reached_is_no_error() -> None:
     rows = run(Specification.parse(text), events, values=True).rows()
     assert rows == run(Specification.parse(text), events, values=True, features=ONE_BY_ONE).rows()
     assert len(rows) > 300
+
+
+def test_one_event_as_a_dict_is_taken_as_its_columns_are() -> None:
+    text = """
+    input a: Int64
+    input b: Float64
+    input c: String
+    input d: Bool
+    input e: UInt64
+    output n := a.offset(by: -1).defaults(to: 0) + a
+    output t := c
+    trigger d "d"
+    output m := b * 2.0
+    output o := e
+    """
+    draw = Random(7)
+    values = {
+        "a": (0, -5, 1 << 40, None),
+        "b": (0.5, -0.0, 1e300, 3, None),
+        "c": ("", "\u00e9t\u00e9", "x", None),
+        "d": (True, False, None),
+        "e": (0, (1 << 63) - 1, None),
+    }
+    spec = Specification.parse(text)
+    one, other = Monitor(spec, values=True), Monitor(spec, values=True)
+    time = 0
+    for _ in range(300):
+        time += draw.choice([0, 1, 5])
+        event = {"time": time, **{name: draw.choice(kinds) for name, kinds in values.items() if draw.random() < 0.8}}
+        if draw.random() < 0.1:
+            event["other"] = 1
+        table = pa.table({name: [event.get(name)] for name in ("time", *values)}, _COLUMNS)
+        assert one.push([event]) == other.push(table)
+    assert one.close() == other.close()
+    assert one.stats["events"] == other.stats["events"] == 300
+
+
+_COLUMNS = pa.schema(
+    [
+        ("time", pa.int64()),
+        ("a", pa.int64()),
+        ("b", pa.float64()),
+        ("c", pa.string()),
+        ("d", pa.bool_()),
+        ("e", pa.uint64()),
+    ]
+)
