@@ -177,7 +177,11 @@ SECTIONS: dict[str, list[Mistake]] = {
             ("gap.csv",),
         ),
         Mistake("Times that are no numbers", RUN + "text.csv", {"text.csv": EVENTS.replace("1384300801", "noon")}),
-        Mistake("Times with a fraction", RUN + "real.csv", {"real.csv": EVENTS.replace("1384300801", "1384300801.5")}),
+        Mistake(
+            "Times that nanoseconds cannot hold",
+            RUN + "real.csv",
+            {"real.csv": EVENTS.replace("1384300801", "1384300801.1234567891")},
+        ),
         Mistake(
             "Text in a column of numbers",
             RUN + "words.csv",

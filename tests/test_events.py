@@ -281,7 +281,7 @@ def test_pushed_events_count_from_those_before() -> None:
         ({"tiem": [1], "type": ["A"]}, "no time column 'time'; did you mean 'tiem'.*--time-column"),
         ({"time": [1], "kind": ["A"]}, "no type column 'type'; the columns are time, kind .*--type-column"),
         ({"time": [float("inf")], "type": ["A"]}, "the time column 'time' holds inf in event 1"),
-        ({"time": ["1"], "type": ["A"]}, "the time column 'time' holds '1' in event 1"),
+        ({"time": ["one"], "type": ["A"]}, "the time column 'time' holds 'one' in event 1"),
         ({"time": [1], "type": [1.5]}, "the type column 'type' holds double; event types are strings"),
         ({"time": [1, 2], "type": ["A"]}, "columns differ in length: 'time' has 2 values, 'type' has 1"),
         ({"time": 1, "type": "A"}, r"must be a column .* put a single event into a list"),

@@ -14,7 +14,7 @@ from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
-from hamlet.language.schema import Clock
+from hamlet.language.schema import clock_shown
 from hamlet.policies.logs.source import open_source, types_of
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
@@ -120,13 +120,14 @@ def policy_checker(text: str, signature_text: str, events: Any, open_end: bool, 
             rows = zip(*columns, strict=True) if columns else [()] * len(points)
             for point, row in zip(points.tolist(), rows, strict=False):
                 log[first + point][1].setdefault(key, set()).add(row)
-    kind = source.time_type
-    clock = Clock("time", kind.unit, kind) if pa.types.is_timestamp(kind) else None
+    clock = clock_shown(source.time_type)
 
     def shown(time: int) -> Any:
         if clock is None:
             return time
         moment = clock.present(time)
+        if isinstance(moment, float):
+            return moment
         return moment.isoformat() if isinstance(moment, datetime.datetime) else str(moment)
 
     return Checker(formula, types, log, shown, source.per_second, open_end)

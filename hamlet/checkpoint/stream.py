@@ -17,10 +17,9 @@ import pyarrow as pa
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, described_type, fields, items, text, type_of, whole
 from hamlet.errors import OptionError
 from hamlet.input.columns import integers
-from hamlet.input.ticks import MOST_TICKS
-from hamlet.input.widening import attribute_type, clock_type, is_clock
+from hamlet.input.widening import FRACTION, attribute_type, clock_type, is_clock
 from hamlet.language.query import AttributeType
-from hamlet.language.schema import Clock, Schema
+from hamlet.language.schema import MOST_TICKS, Clock, Schema
 from hamlet.planner.workload import Workload
 
 _NUMPY_TIME = re.compile(r"[<>]M8\[\d{0,9}[a-z]{1,2}\]")
@@ -131,7 +130,7 @@ def schema_of(workload: Workload, description: Json, options: Mapping[str, Any])
             units[name] = _unit_of(unit)
         elif found[name] in (AttributeType.TIMESTAMP, AttributeType.DURATION):
             raise ValueError(f"the column {name!r} has no unit")
-    unit = arrow.unit if pa.types.is_timestamp(arrow) else options["time_unit"]
+    unit = arrow.unit if pa.types.is_timestamp(arrow) or arrow == FRACTION else options["time_unit"]
     clock = Clock(options["time_column"], unit, arrow, options.get("timezone"))
     schema = Schema(found, clock, options["type_column"], options.get("order_column"), closed, units, arrows)
     names = columns_read(workload, schema)
@@ -167,6 +166,8 @@ def check_events(table: pa.Table, schema: Schema, names: Sequence[str], *, order
     for field in table.schema:
         type = attribute_type(field.type)
         known = AttributeType.STRING if field.name == schema.type_column else schema.columns.get(field.name)
+        if field.name == clock.column and clock.is_fraction:
+            known = AttributeType.DURATION
         fits = field.name in names and _is_within(type, known)  # no push widens what is known of the type column
         if not fits or (
             type in (AttributeType.TIMESTAMP, AttributeType.DURATION) and not field.type.equals(arrows.get(field.name))

@@ -43,8 +43,7 @@ from hamlet.engine.layers.executor import AnyExecutor, LayeredExecutor, UnitRun
 from hamlet.engine.live import Part
 from hamlet.errors import RestoreError
 from hamlet.input.columns import StringPool
-from hamlet.input.ticks import MOST_TICKS
-from hamlet.language.schema import Schema
+from hamlet.language.schema import MOST_TICKS, Schema
 from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload

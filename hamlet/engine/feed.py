@@ -13,8 +13,9 @@ import pyarrow as pa
 from hamlet.engine.executor import BEGINNING_OF_TIME, Executor
 from hamlet.input.columns import Int64Array, integers
 from hamlet.input.ordering import PIECE_ROWS
-from hamlet.input.ticks import MOST_TICKS, refuse_far, refuse_outside, times_of
+from hamlet.input.ticks import refuse_far, refuse_outside, times_of
 from hamlet.input.widening import in_batches
+from hamlet.language.schema import MOST_TICKS
 from hamlet.output.query_rows import QueryRows
 
 MOST_WAITING = 1 << 22  # rows of closed windows that wait in the kernels while a stream is read to its end

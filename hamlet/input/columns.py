@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.buffers import filled, to_numpy
+from hamlet.input.moments import seconds
 from hamlet.language.query import AttributeType
 
 Int64Array = npt.NDArray[np.int64]
@@ -125,8 +126,10 @@ def integers(array: pa.Array, name: str) -> KernelColumn:
 
 
 def doubles(array: pa.Array) -> KernelColumn:
-    """An Arrow number array as float64 values; NaN is NULL."""
+    """An Arrow number array as float64 values, times with a fraction as seconds; NaN is NULL."""
     valid = validity(array)
+    if pa.types.is_duration(array.type):  # the time column
+        array = seconds(array)
     values = to_numpy(filled(array.cast(pa.float64(), safe=False), 0.0))
     missing = np.isnan(values)
     if missing.any():

@@ -21,10 +21,12 @@ import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
 from hamlet.input.buffers import scalar
+from hamlet.input.clocked import batch_of
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.input_schema import missing_column, other_type
+from hamlet.input.moments import FORMS, as_seconds, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
-from hamlet.input.widening import is_clock, is_text, widen
+from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen
 
 _BLOCK = 1 << 22  # bytes; a row must fit in one block
 NULLS = ["", "NA", "N/A", "NULL", "null", "NaN", "nan"]
@@ -37,6 +39,7 @@ _BAD_TEXT = re.compile(
     r"In CSV column #(?P<column>\d+): (?:Row #(?P<line>\d+): )?CSV conversion error to string: invalid UTF8 data"
 )
 _BAD_ROW = re.compile(r"CSV parse error: (?:Row #(?P<line>\d+): )?(?P<problem>.*)", re.DOTALL)
+_NO_SECONDS = "a time that nanoseconds cannot hold"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _LONG_INTEGER = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
@@ -121,7 +124,11 @@ class CsvFile:
             for batch in self._scan(types, threads, told=told):
                 yield batch.select(wanted)
             return
-        types = {name: pa.string() if name in self._loose else kind for name, kind in types.items()}
+        fractional = [name for name, kind in types.items() if kind == FRACTION and name not in self._loose]
+        types = {
+            name: pa.string() if name in self._loose else EXACT_SECONDS if name in fractional else kind
+            for name, kind in types.items()
+        }
         reader = pa_csv.open_csv(
             self.name,
             read_options=pa_csv.ReadOptions(use_threads=threads, block_size=_BLOCK),
@@ -131,11 +138,18 @@ class CsvFile:
             ),
         )
         with reader:
-            if not self._loose:
-                yield from reader
-                return
             for batch in reader:
-                yield self._tight(batch, told)
+                batch = self._as_seconds(batch) if self._key.time in fractional else batch
+                yield self._tight(batch, told) if self._loose else batch
+
+    def _as_seconds(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Times that are read as decimals, as the seconds that they are."""
+        place = batch.schema.get_field_index(self._key.time)
+        try:
+            times = as_seconds(batch.column(place), self._key.time)
+        except DataError as error:
+            raise pa.ArrowInvalid(f"{_NO_SECONDS}: {error}") from error
+        return batch.set_column(place, pa.field(self._key.time, FRACTION), times)
 
     def _tight(self, batch: pa.RecordBatch, told: bool) -> pa.RecordBatch:
         """A batch without the rows whose key is no time."""
@@ -176,6 +190,8 @@ class CsvFile:
         for name in self._known:
             if name not in types:
                 raise DataError(f"{self.name}:1: {missing_column(name, names)}")
+        if pa.types.is_floating(types.get(self._key.time, pa.null())):
+            types[self._key.time] = FRACTION
         types |= self._known
         for name in self._key.names:
             if is_text(types.get(name, pa.null())) and self._drops:
@@ -196,8 +212,11 @@ class CsvFile:
         )
         with reader:
             texts = next(iter(reader)).column(0).to_pylist()[:1000]
-        kinds = Counter(preferred(_type_of(text)) for text in texts if text)
+        found = (preferred(_type_of(text)) for text in texts if text)
+        kinds = Counter(FRACTION if pa.types.is_floating(kind) and name == self._key.time else kind for kind in found)
         usual = [kind for kind, _ in kinds.most_common() if is_clock(kind)]
+        if FRACTION in usual and pa.int64() in usual:
+            usual.remove(pa.int64())
         if not usual:
             self._raise_bad_key(name, texts[0] if texts else "", preferred(_type_of(texts[0] if texts else "")))
         return usual[0]
@@ -246,6 +265,11 @@ class CsvFile:
             self._types[self._not_the_type(list(self._types)[int(bytes_found["column"])])] = pa.binary()
             return
         found = _BAD_VALUE.search(str(error))
+        if found is None and self._types.get(self._key.time) == FRACTION and self._key.time not in self._loose:
+            if self._drops:
+                self._loose[self._key.time] = FRACTION
+                return
+            self._raise_no_seconds()
         if found is None:
             self._raise_unreadable(error)
         name = list(self._types)[int(found["column"])]
@@ -257,6 +281,8 @@ class CsvFile:
         if name in self._known:
             self._raise_other_type(name, value)
         wide = widen(known, preferred(_type_of(value)))
+        if name == self._key.time and pa.types.is_floating(wide or pa.null()):
+            wide = FRACTION
         if wide is None or wide.equals(known):
             # The value looks like the type and yet does not fit: finer fractions of a second, or just text.
             micros = pa.types.is_timestamp(known) and known.unit == "us"
@@ -267,6 +293,16 @@ class CsvFile:
                 return
             self._raise_bad_key(name, value, known)
         self._types[name] = wide
+
+    def _raise_no_seconds(self) -> None:
+        """The error for the first time that nanoseconds cannot hold; none where all can be held."""
+        first, time = 0, self._key.time
+        for batch in self._scan({time: pa.string()}, threads=False):
+            texts = with_nulls(pa.RecordBatch.from_arrays([batch.column(0)], [time]))
+            absent = pc.is_in(texts.column(0), pa.array(NULLS))
+            texts = texts.set_column(0, time, pc.if_else(absent, None, texts.column(0)))
+            batch_of(texts, time, FRACTION, first, self.name)
+            first += batch.num_rows
 
     def _not_the_type(self, name: str) -> str:
         """The name of a column whose text is not UTF-8; raises where it is that of the event types."""
@@ -293,8 +329,8 @@ class CsvFile:
                 line, value = f":{found['line']}", found["value"] or found["zoned"]
         role = "time" if name == self._key.time else "order"
         raise DataError(
-            f"{self.name}{line}: the {role} column {name!r} holds {value!r}; it must hold integers or timestamps such "
-            "as 2024-01-31T12:00:00, all with a zone or all without"
+            f"{self.name}{line}: the {role} column {name!r} holds {value!r}; it must hold "
+            + (FORMS if role == "time" else "integers or timestamps")
         ).about(row=int(line[1:]) - 1 if line else None, column=name)
 
     def _raise_other_type(self, name: str, value: str) -> NoReturn:
@@ -359,8 +395,10 @@ def _type_of(value: str) -> pa.DataType:
 def _key_of(text: str | None, kind: pa.DataType) -> Any:
     """A time or an order as text; None for what is none."""
     try:
+        if kind == FRACTION:
+            return None if not text else nanoseconds_of(text)
         return None if not text else scalar(text.strip()).cast(kind).as_py()
-    except pa.ArrowException:
+    except (pa.ArrowException, ValueError):
         return None
 
 

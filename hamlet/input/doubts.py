@@ -42,7 +42,7 @@ def unit_doubt(ticks: int, clock: Clock) -> str | None:
     str or None
         A sentence, None where there is no doubt (small numbers, such as seconds from a start, raise none).
     """
-    if clock.is_timestamp:
+    if clock.is_timestamp or clock.is_fraction:
         return None
     year = year_of(ticks, clock.unit)
     if year is not None and _EARLIEST <= year <= _LATEST:

@@ -17,6 +17,7 @@ from typing import Any, TypedDict, Unpack
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
+from hamlet.input.clocked import clocked
 from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
 from hamlet.input.durations import Durations, is_seconds, with_durations
@@ -295,7 +296,7 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
         Paths are Parquet, CSV or JSON lines, a folder of such files, a pattern (``logs/*.csv``) or a list of these;
         folders named ``day=2024-03-05`` are columns. A dict maps names to numpy arrays or lists.
         Anything else that exports an Arrow stream (``__arrow_c_stream__``: polars, duckdb and others) is read once.
-        Times in memory may be ISO 8601 text, or floats of the time unit since 1970 (`hamlet.input.moments`).
+        Times may be integers, timestamps, seconds with a fraction, or text of these (`hamlet.input.moments`).
         An EventSource comes back as it is.
     time_column, type_column, order_column : str
         Names of the columns; without an order column events of equal time are unordered.
@@ -349,7 +350,8 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[Reade
     if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, os.PathLike)) for each in source):
         return open_paths([Path(each) for each in source], key, type_column, input_format, form), True
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs
-        return (timed(DatasetReader(source), key) if form.drops else DatasetReader(source)), True
+        dataset = clocked(DatasetReader(source), key.time)
+        return (timed(dataset, key) if form.drops else dataset), True
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
     if isinstance(source, pa.RecordBatchReader):
@@ -359,7 +361,7 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[Reade
             return stream_of(pa.RecordBatchReader.from_stream(source), key, options.time_unit, form.drops), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
-    table, closed = table_of(source, wide=options.wide_integers)
+    table, closed = table_of(source, wide=options.wide_integers, time=key.time)
     table = with_moments(table, key.time, options.time_unit)
     return in_memory("the table" if closed else "the events", table, key, form.drops), closed
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, near_miss, one_of
+from hamlet.input.clocked import Clocked, clocked
 from hamlet.input.csvfile import CsvFile
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files_protocol import Reader
@@ -23,7 +24,7 @@ from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.timed import Timed, timed
-from hamlet.input.widening import conform, merged_schema, validate, widen
+from hamlet.input.widening import FRACTION, conform, merged_schema, validate, widen
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -73,7 +74,7 @@ def open_paths(
     opened = [open_path(path, key, type_column, input_format, form) for path in paths]
     readers = [each for reader in opened for each in (reader.readers if isinstance(reader, Folder) else [reader])]
     shown = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return opened[0] if len(opened) == 1 else Folder(shown, readers)
+    return opened[0] if len(opened) == 1 else Folder(shown, readers, key.time)
 
 
 def matching(pattern: Path) -> list[Path]:
@@ -132,8 +133,11 @@ def open_path(
         with path.open("rb") as file:
             _check_first_bytes(path, file.read(2), kind)
         if kind == "parquet":
-            found = ParquetFile(path, known)
-            return timed(found, key) if form is not None and form.drops and found.may_lack(key.names) else found
+            own = {name: kind for name, kind in (known or {}).items() if name != key.time or kind != FRACTION}
+            found = ParquetFile(path, own)
+            reader = clocked(found, key.time)
+            drops = form is not None and form.drops and (reader is not found or found.may_lack(key.names))
+            return timed(reader, key) if drops else reader
         if kind == "csv":
             return CsvFile(path, key, type_column, form, known)
         return JsonFile(path, key, known, drops=form is not None and form.drops)
@@ -199,7 +203,7 @@ class Leaf:
     folders : InFolders or None
         What knows the columns that its folders say.
     whole : bool
-        Whether no row of it is left out.
+        Whether it is read as it stands: no row is left out, and times are a clock.
     """
 
     path: str
@@ -216,8 +220,9 @@ def leaves(reader: Reader) -> Iterator[Leaf]:
         return
     folders = reader if isinstance(reader, InFolders) else None
     inner: Reader = reader.reader if isinstance(reader, InFolders) else reader
-    whole = not isinstance(inner, Timed)
+    whole = not isinstance(inner, (Timed, Clocked))
     inner = inner.reader if isinstance(inner, Timed) else inner
+    inner = inner.reader if isinstance(inner, Clocked) else inner
     yield Leaf(str(Path(inner.name).resolve()), isinstance(inner, ParquetFile), folders, whole)
 
 
@@ -233,7 +238,7 @@ def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str |
     for file, each in zip(found, values, strict=True):
         reader = open_path(file, key, type_column, input_format, form)
         readers.append(InFolders(reader, each, types) if each else reader)
-    return readers[0] if len(readers) == 1 else Folder(str(path), readers)
+    return readers[0] if len(readers) == 1 else Folder(str(path), readers, key.time)
 
 
 class ParquetFile:
@@ -345,10 +350,10 @@ class Folder:
 
     ordered: bool | None = None
 
-    def __init__(self, name: str, readers: Sequence[Reader]) -> None:
+    def __init__(self, name: str, readers: Sequence[Reader], clock: str | None = None) -> None:
         self.name = name
         self.readers = readers
-        self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers])
+        self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers], clock)
         counts = [reader.rows for reader in readers]
         self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hamlet.errors import DataError, one_of
+from hamlet.input.moments import FORMS
 from hamlet.input.ordering import SortKey
-from hamlet.input.widening import attribute_type, clock_type, is_clock, is_text, plain_type, timestamp_unit
+from hamlet.input.widening import FRACTION, attribute_type, clock_type, is_clock, is_text, plain_type, timestamp_unit
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 
@@ -62,6 +63,7 @@ def schema_of(
     _check_type_column(arrow, type_column, closed, source)
     plain = plain_schema(arrow, key, type_column)
     columns = {field.name: attribute_type(field.type) for field in plain}
+    types = {field.name: field.type for field in plain}
     units = {
         field.name: timestamp_unit(field.type)
         for field in plain
@@ -69,8 +71,10 @@ def schema_of(
     }
     clock = plain.field(key.time).type if key.time in names else pa.int64()
     clock = pa.int64() if pa.types.is_null(clock) else clock
-    unit = clock.unit if pa.types.is_timestamp(clock) else time_unit
-    types = {field.name: field.type for field in plain}
+    unit = clock.unit if pa.types.is_timestamp(clock) or clock == FRACTION else time_unit
+    if clock == FRACTION:  # as an attribute it is the seconds
+        columns[key.time], types[key.time] = AttributeType.DOUBLE, pa.float64()
+        units.pop(key.time)
     return Schema(columns, Clock(key.time, unit, clock), type_column, key.order, closed, units, types)
 
 
@@ -98,7 +102,7 @@ def _check_type_column(arrow: pa.Schema, type_column: str, closed: bool, source:
 
 
 def _check_keys(arrow: pa.Schema, key: SortKey, empty: bool, source: str) -> None:
-    """Time and order column exist, and hold integers or timestamps."""
+    """Time and order column exist, and hold times."""
     for name, role in ((key.time, "time"), (key.order, "order")):
         if name is None:
             continue
@@ -108,11 +112,8 @@ def _check_keys(arrow: pa.Schema, key: SortKey, empty: bool, source: str) -> Non
         if pa.types.is_null(kind) and not empty:
             raise DataError(f"{source}: the {role} column {name!r} is NULL in row 1 (the first row is 1)")
         if not is_clock(kind) and not pa.types.is_null(kind):
-            hint = "round it to integers of a finer unit (--time-unit ms, us or ns)" if role == "time" else "round it"
-            raise DataError(
-                f"{source}: the {role} column {name!r} holds {kind}; it must hold integers or timestamps"
-                + (f" ({hint})" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "")
-            )
+            forms = FORMS if role == "time" else "integers or timestamps (round it)"
+            raise DataError(f"{source}: the {role} column {name!r} holds {kind}; it must hold {forms}")
 
 
 def missing_column(name: str, names: Sequence[str], role: str = "", option: str = "") -> str:

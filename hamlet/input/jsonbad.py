@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from hamlet.input.csvform import Dropped
+from hamlet.input.moments import nanoseconds_of
 from hamlet.input.ordering import SortKey
-from hamlet.input.widening import is_text
+from hamlet.input.widening import FRACTION, is_text
 
 MOST_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
@@ -38,6 +40,8 @@ class BadLines:
     def __init__(self, key: SortKey) -> None:
         self.dropped = Dropped()
         self._keys = key.names
+        self._time = key.time
+        self._fractions = False  # whether times have one
         self._lines: set[int] = set()
         self._kinds: dict[str, type] = {}
         self._moments: dict[str, bool] = {}  # key columns that are text: whether with a zone
@@ -53,6 +57,8 @@ class BadLines:
                 self._kinds.setdefault(name, of_kind)
             if name in self._keys and pa.types.is_timestamp(kind):
                 self._moments.setdefault(name, kind.tz is not None)
+        fraction = rb'"%b"\s*:\s*-?\d+[.eE]' % re.escape(self._time.encode())
+        self._fractions = self._fractions or types.get(self._time) == FRACTION or bool(re.search(fraction, chunk))
         before = len(self._lines)
         for number, text in enumerate(chunk.split(b"\n"), line):
             if text.strip() and number not in self._lines:
@@ -94,7 +100,8 @@ class BadLines:
                 return f"{name!r} is NULL" if name in event else f"there is no {name!r}"
             zoned = _zoned(value)
             if zoned is None:
-                if not isinstance(value, int) or isinstance(value, bool):
+                whole = isinstance(value, int) and not (name == self._time and self._fractions)
+                if isinstance(value, bool) or not (whole or (name == self._time and _is_seconds(value))):
                     return f"{name!r} is {_brief(value)}, which is no time"
             elif self._moments.get(name, zoned) is not zoned:
                 return f"{name!r} is {_brief(value)}, {'with' if zoned else 'without'} a zone"
@@ -103,6 +110,15 @@ class BadLines:
         self._kinds |= kinds
         self._moments |= moments
         return None
+
+
+def _is_seconds(value: Any) -> bool:
+    """Whether a value is a number of seconds that nanoseconds can hold."""
+    try:
+        nanoseconds_of(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -138,7 +154,7 @@ def _kind_of_type(kind: pa.DataType) -> type | None:
     """What a value of an Arrow type is in JSON; None where nothing is known."""
     if pa.types.is_boolean(kind):
         return bool
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or kind == FRACTION:
         return float
     if is_text(kind) or pa.types.is_timestamp(kind):
         return str

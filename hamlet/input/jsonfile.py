@@ -11,6 +11,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,8 +23,9 @@ from hamlet.errors import DataError
 from hamlet.input.csvform import Dropped
 from hamlet.input.input_schema import other_type
 from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
+from hamlet.input.moments import FORMS, NUMBER, NoTimeError, as_seconds, clock_of, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
-from hamlet.input.widening import is_clock, is_text, widen
+from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen, widen_clocks
 
 _CHUNK = 1 << 23  # bytes
 _LONGEST_LINE = 1 << 28  # bytes
@@ -62,12 +64,14 @@ class JsonFile:
         self._types: dict[str, pa.DataType] = {}  # as Arrow reads them
         self._absent: dict[str, int] = {}  # key columns that a whole chunk lacks: the chunk's first line
         self._bad = BadLines(key) if drops else None
-        check = OrderCheck(key)
-        for line, chunk in self._chunks():
-            if self._bad is None:
-                self._survey(chunk, line, check)
-            else:
-                check = self._survey_good(self._bad, chunk, line, check, known or {})
+        self._fractions = False  # whether times are seconds with a fraction, which are read as decimals
+        before = {name: copy.copy(value) for name, value in vars(self).items()}
+        try:
+            check = self._survey_all(known or {})
+        except _LateFractionError:  # all times are seconds then
+            vars(self).update(before)
+            self._bad, self._fractions = BadLines(key) if drops else None, True
+            check = self._survey_all(known or {})
         self.rows: int | None = check.rows
         self.ordered: bool | None = check.ordered
         if not check.rows:
@@ -80,6 +84,16 @@ class JsonFile:
         for name, kind in (known or {}).items():
             self._keep_to(name, kind)
         self.schema = pa.schema([(name, self._parsed.get(name, kind)) for name, kind in self._types.items()])
+
+    def _survey_all(self, known: Mapping[str, pa.DataType]) -> OrderCheck:
+        """The first pass."""
+        check = OrderCheck(self._key)
+        for line, chunk in self._chunks():
+            if self._bad is None:
+                self._survey(chunk, line, check)
+            else:
+                check = self._survey_good(self._bad, chunk, line, check, known)
+        return check
 
     @property
     def dropped(self) -> Dropped:
@@ -113,6 +127,9 @@ class JsonFile:
         found = self._types.get(name)
         if found is None:
             return
+        if kind == FRACTION and name == self._key.time and (found == FRACTION or pa.types.is_integer(found)):
+            self._types[name] = FRACTION
+            return
         if is_text(kind) and (is_text(found) or pa.types.is_timestamp(found)):  # text that looks like a time is text
             self._parsed.pop(name, None)
             self._types[name] = pa.string()
@@ -129,7 +146,8 @@ class JsonFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows in the order of the file."""
-        schema = pa.schema([(column, self._types[column]) for column in columns])
+        kinds = [(column, self._types[column]) for column in columns]
+        schema = pa.schema([(name, EXACT_SECONDS if kind == FRACTION else kind) for name, kind in kinds])
         for line, chunk in self._chunks():
             table = self._read(chunk, line, schema).select(list(columns))
             yield from self._with_times(table, line).to_batches()
@@ -162,13 +180,14 @@ class JsonFile:
     def _survey(self, chunk: bytes, line: int, check: OrderCheck) -> None:
         self._check_text(chunk, line)
         table = self._with_zones(self._read(chunk, line, None), chunk, line)
+        table = self._with_fractions(table, chunk, line)
         if table.num_rows != chunk.count(b"\n") + (not chunk.endswith(b"\n")):
             self._raise_unless_blank(chunk, line, table.num_rows)
         if _LONG_INTEGER.search(chunk):
             self._refuse_long_integers(table, chunk, line)
         for field in table.schema:
             known = self._types.get(field.name, pa.null())
-            wide = widen(known, field.type)
+            wide = (widen_clocks if field.name == self._key.time else widen)(known, field.type)
             if wide is None and {is_text(known), is_text(field.type)} == {True, False}:
                 other = field.type if is_text(known) else known
                 wide = pa.string() if pa.types.is_timestamp(other) else None  # some text happens to look like a time
@@ -177,6 +196,22 @@ class JsonFile:
             self._types[field.name] = wide
         self._look_at_keys(table, line, check)
         self._look_at_attributes(table)
+
+    def _with_fractions(self, table: pa.Table, chunk: bytes, line: int) -> pa.Table:
+        """A chunk's table with times that have a fraction as seconds, all their digits read."""
+        time = self._key.time
+        place = table.schema.get_field_index(time)
+        kind = table.schema.field(place).type if place >= 0 else pa.null()
+        if not (pa.types.is_floating(kind) or (self._fractions and pa.types.is_integer(kind))):
+            return table
+        if pa.types.is_integer(self._types.get(time, pa.null())):
+            raise _LateFractionError
+        try:
+            exact = self._read(chunk, line, pa.schema([(time, EXACT_SECONDS)]))
+        except DataError:
+            self._raise_bad_seconds(chunk, line)
+            raise
+        return table.set_column(place, pa.field(time, FRACTION), self._with_times(exact, line).column(0))
 
     def _with_zones(self, table: pa.Table, chunk: bytes, line: int) -> pa.Table:
         """A chunk's table with text in place of timestamps if zones are among them."""
@@ -225,6 +260,9 @@ class JsonFile:
 
     def _time_type(self, table: pa.Table, name: str, line: int) -> pa.DataType:
         texts = table.column(name)
+        first = pc.first(texts).as_py() if is_text(texts.type) else None
+        if name == self._key.time and first is not None and NUMBER.fullmatch(first):
+            return clock_of(texts).type if self._are_times(texts) else FRACTION
         if not is_text(texts.type):
             raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
         for kind in _TIMES:
@@ -235,24 +273,50 @@ class JsonFile:
     def _with_times(self, table: pa.Table, line: int) -> pa.Table:
         """Key columns that come as text, as the timestamps that the text means."""
         for place, name in enumerate(table.schema.names):
-            kind = self._parsed.get(name)
-            if kind is not None:
-                texts = table.column(place)
+            texts = table.column(place)
+            kind = FRACTION if texts.type == EXACT_SECONDS else self._parsed.get(name)
+            if kind is not None and texts.type != kind:
                 try:
-                    times = texts.cast(kind)
-                except pa.ArrowInvalid:
+                    times = as_seconds(texts, name) if kind == FRACTION else texts.cast(kind)
+                except (pa.ArrowInvalid, DataError):
                     self._raise_bad_time(texts, name, line, kind)
                 table = table.set_column(place, pa.field(name, kind), times)
         return table
 
+    @staticmethod
+    def _are_times(texts: Any) -> bool:
+        """Whether texts of numbers are times."""
+        try:
+            clock_of(texts)
+        except NoTimeError:
+            return False
+        return True
+
+    def _raise_bad_seconds(self, chunk: bytes, line: int) -> None:
+        """The error for the first line whose time nanoseconds cannot hold; none where there is no such line."""
+        time = self._key.time
+        for number, text in enumerate(chunk.split(b"\n"), line):
+            value = json.loads(text, parse_float=Decimal).get(time) if text.strip() else None
+            try:
+                nanoseconds_of(value or 0)
+            except NoTimeError as error:
+                raise DataError(f"{self.name}:{number}: the column {time!r} holds {error}, {error.why}").about(
+                    row=number, column=time
+                ) from None
+
     def _raise_bad_time(self, texts: Any, name: str, line: int, kind: pa.DataType) -> NoReturn:
         for row, text in enumerate(texts):
             try:
-                text.cast(kind)
-            except pa.ArrowInvalid as error:
-                raise DataError(
-                    f"{self.name}:{line + row}: the column {name!r} holds {text.as_py()!r}; it must hold integers, or "
-                    "timestamps such as '2024-01-31T12:00:00', all with a zone or all without"
+                if kind == FRACTION:
+                    nanoseconds_of(text.as_py() or 0)
+                else:
+                    text.cast(kind)
+            except (pa.ArrowInvalid, ValueError) as error:
+                value = text.as_py()
+                shown = repr(value) if isinstance(value, str) else format(value.normalize(), "f")
+                why = error.why if isinstance(error, NoTimeError) else f"and it must hold {FORMS}"
+                raise DataError(f"{self.name}:{line + row}: the column {name!r} holds {shown}, {why}").about(
+                    row=line + row, column=name
                 ) from error
         raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
 
@@ -378,6 +442,10 @@ def _moment_type(texts: pa.ChunkedArray, known: pa.DataType | None) -> pa.DataTy
         return None
     kinds = _TIMES if known is None else [kind for kind in _TIMES[_TIMES.index(known) :] if kind.tz == known.tz]
     return next((kind for kind in kinds if _means(texts, kind)), None)
+
+
+class _LateFractionError(Exception):
+    """Times have a fraction, and those of the lines before had none."""
 
 
 class _LineError(ValueError):

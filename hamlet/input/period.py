@@ -15,6 +15,7 @@ import pyarrow as pa
 from hamlet.errors import OptionError, option
 from hamlet.input.columns import integers
 from hamlet.input.events import EventSource, Progress
+from hamlet.input.moments import NUMBER
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.statistics import Bounds, BoundsOf
 from hamlet.input.ticks import time_in_ticks
@@ -35,8 +36,12 @@ def in_ticks(time: Any, clock: Clock, name: str) -> int:
         If it is no such time.
     """
     if isinstance(time, str):
-        if not clock.is_timestamp and time.strip().lstrip("-").isdecimal():
-            return int(time)
+        if (
+            not clock.is_timestamp
+            and NUMBER.fullmatch(time)
+            and (clock.is_fraction or time.strip().lstrip("-").isdecimal())
+        ):
+            return time_in_ticks(time if clock.is_fraction else int(time), clock)
         zone = clock.zone or (clock.type.tz if clock.is_timestamp else None)
         seconds = seconds_of(time, zone)
         if seconds is None:

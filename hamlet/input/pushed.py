@@ -42,7 +42,7 @@ def batch_of(
     DataError
         As `open_events`, and at a NULL time or order.
     """
-    table, closed = table_of(events, first_event)
+    table, closed = table_of(events, first_event, time=time_column)
     table = with_moments(table, time_column, "s", first_event)
     return arrived(
         table,

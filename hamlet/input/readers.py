@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError
+from hamlet.input.clocked import Clocked, clocked, kind_of
 from hamlet.input.csvform import Dropped
 from hamlet.input.files_protocol import Reader
 from hamlet.input.moments import needs_reading, with_moments
@@ -93,7 +94,9 @@ class StreamReader:
 
 def is_stream(reader: Reader) -> bool:
     """Whether a reader can be read once."""
-    return isinstance(reader.reader if isinstance(reader, Timed) else reader, StreamReader)
+    while isinstance(reader, (Timed, Clocked)):
+        reader = reader.reader
+    return isinstance(reader, StreamReader)
 
 
 def in_memory(name: str, table: pa.Table, key: SortKey, drops: bool) -> TableReader:
@@ -108,18 +111,20 @@ def in_memory(name: str, table: pa.Table, key: SortKey, drops: bool) -> TableRea
 
 
 def stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, drops: bool) -> Reader:
-    """A stream, or a table of all its rows where times are text or floats, which are looked at as a whole."""
+    """A stream, or a table of all its rows where times are text, which is looked at as a whole."""
     place = reader.schema.get_field_index(key.time)
-    if place < 0 or not needs_reading(reader.schema.field(place).type):
-        stream = StreamReader(reader)
+    kind = None if place < 0 else reader.schema.field(place).type
+    if kind is None or not needs_reading(kind) or kind_of(kind) is not None:
+        stream = clocked(StreamReader(reader), key.time)
         return Timed(stream, key) if drops and all(name in stream.schema.names for name in key.names) else stream
     with reader:
         return in_memory("the Arrow stream", with_moments(reader.read_all(), key.time, time_unit), key, drops)
 
 
-def table_of(source: Any, first_event: int = 0, wide: bool = False) -> tuple[pa.Table, bool]:
+def table_of(source: Any, first_event: int = 0, wide: bool = False, time: str | None = None) -> tuple[pa.Table, bool]:
     """Events in memory as a table, without copies where they are columns, and whether its columns are all.
 
+    Decimals of the column `time`, which other columns have as floats, keep their digits.
     With `wide`, integers of more than 64 bits in dicts make a column of decimals, instead of an error.
     """
     if isinstance(source, pa.Table):
@@ -129,13 +134,13 @@ def table_of(source: Any, first_event: int = 0, wide: bool = False) -> tuple[pa.
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source]), True
     if isinstance(source, Mapping):
-        return table_of_columns(source, wide), True
+        return table_of_columns(source, wide, time), True
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source), True
     if hasattr(source, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(source)]), True
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
-        return table_of_records(source, first_event, wide), False
+        return table_of_records(source, first_event, wide, time), False
     raise DataError(
         f"cannot read events from an object of type {type(source).__name__}; give a path, a pyarrow Table, RecordBatch "
         "or RecordBatchReader, a dict of columns, or dicts"

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError
+from hamlet.input.moments import times_of
 from hamlet.input.widening import WIDE_INTEGERS, attribute_type, cast, widen
 
 _CHUNK = 16_384  # dicts that become one record batch
@@ -35,7 +36,9 @@ def _kind_of(kind: type) -> str | None:
     return next((name for classes, name in _KINDS if issubclass(kind, classes)), None)
 
 
-def column_of(values: Sequence[Any], name: str, first_event: int = 0, wide: bool = False) -> pa.Array:
+def column_of(
+    values: Sequence[Any], name: str, first_event: int = 0, wide: bool = False, exact: bool = False
+) -> pa.Array:
     """Python values, None for NULL, as one Arrow array.
 
     Parameters
@@ -48,6 +51,8 @@ def column_of(values: Sequence[Any], name: str, first_event: int = 0, wide: bool
         How many events came before these, for messages.
     wide : bool
         Whether ints beyond 64 bits, of up to 76 digits, make a column of decimals.
+    exact : bool
+        Whether Decimals keep their digits: times do.
 
     Returns
     -------
@@ -70,6 +75,8 @@ def column_of(values: Sequence[Any], name: str, first_event: int = 0, wide: bool
         if "DOUBLE" in kinds:
             if "INT" in kinds and any(map(_is_beyond_64_bits, values)):
                 raise OverflowError
+            if exact and any(issubclass(each, decimal.Decimal) for each in classes):
+                return times_of(values, name, first_event)
             return pa.array([None if value is None else float(value) for value in values], pa.float64())
         if kinds == {"TIMESTAMP"}:
             return _timestamps(values, classes, name, first_event)
@@ -146,7 +153,7 @@ def _mix_error(name: str, row: int, value: Any, expected: str | None) -> DataErr
     ).about(row=row, column=name)
 
 
-def table_of_columns(columns: Mapping[Any, Any], wide: bool = False) -> pa.Table:
+def table_of_columns(columns: Mapping[Any, Any], wide: bool = False, time: str | None = None) -> pa.Table:
     """A dict of numpy arrays, Arrow arrays or lists of equal length as a table; number arrays are not copied.
 
     Raises
@@ -158,7 +165,7 @@ def table_of_columns(columns: Mapping[Any, Any], wide: bool = False) -> pa.Table
     for name, values in columns.items():
         if not isinstance(name, str):
             raise DataError(f"column names must be strings, not {name!r}")
-        arrays[name] = _array_of(values, name, wide)
+        arrays[name] = _array_of(values, name, wide, name == time)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         (first, length), *others = lengths.items()
@@ -167,7 +174,7 @@ def table_of_columns(columns: Mapping[Any, Any], wide: bool = False) -> pa.Table
     return pa.table(arrays)
 
 
-def _array_of(values: Any, name: str, wide: bool = False) -> Any:
+def _array_of(values: Any, name: str, wide: bool = False, exact: bool = False) -> Any:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if not isinstance(values, np.ndarray):
@@ -176,11 +183,11 @@ def _array_of(values: Any, name: str, wide: bool = False) -> Any:
                 f"column {name!r} is {values!r}; in a dict, each value must be a column (an array or a list); "
                 "put a single event into a list: [event]"
             )
-        return column_of(list(values), name, wide=wide)
+        return column_of(list(values), name, wide=wide, exact=exact)
     if values.ndim != 1:
         raise DataError(f"column {name!r} has {values.ndim} dimensions; it must have one")
     if values.dtype.hasobject:
-        return column_of(values.tolist(), name, wide=wide)
+        return column_of(values.tolist(), name, wide=wide, exact=exact)
     if values.dtype.kind == "M" and values.dtype.str[4:-1] not in ("s", "ms", "us", "ns", "D"):
         values = values.astype("datetime64[s]")  # Arrow has no hours, minutes or weeks
     if values.dtype.kind == "m" and values.dtype.str[4:-1] not in ("s", "ms", "us", "ns"):
@@ -191,7 +198,9 @@ def _array_of(values: Any, name: str, wide: bool = False) -> Any:
         raise DataError(f"column {name!r}: cannot read an array of {values.dtype}: {error}") from error
 
 
-def table_of_records(events: Iterable[Mapping[str, Any]], first_event: int = 0, wide: bool = False) -> pa.Table:
+def table_of_records(
+    events: Iterable[Mapping[str, Any]], first_event: int = 0, wide: bool = False, time: str | None = None
+) -> pa.Table:
     """Dicts as one table: the union of their keys in first-seen order, NULL where a dict lacks one.
 
     Parameters
@@ -202,6 +211,8 @@ def table_of_records(events: Iterable[Mapping[str, Any]], first_event: int = 0, 
         How many events came before these, for messages.
     wide : bool
         As of `column_of`.
+    time : str, optional
+        The time column, whose Decimals keep their digits.
 
     Raises
     ------
@@ -212,7 +223,7 @@ def table_of_records(events: Iterable[Mapping[str, Any]], first_event: int = 0, 
     types: dict[str, pa.DataType] = {}
     for start, chunk in _chunks(events, first_event):
         names = _names(chunk, start)
-        arrays = [column_of([event.get(name) for event in chunk], name, start, wide) for name in names]
+        arrays = [column_of([event.get(name) for event in chunk], name, start, wide, name == time) for name in names]
         for name, array in zip(names, arrays, strict=True):
             known = types.get(name, pa.null())
             both = widen(known, array.type)

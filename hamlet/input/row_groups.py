@@ -19,8 +19,7 @@ from hamlet.input.files import Folder, ParquetFile
 from hamlet.input.files_protocol import Reader
 from hamlet.input.hive import InFolders
 from hamlet.input.statistics import Bounds, BoundsOf, Statistics
-from hamlet.input.ticks import MOST_TICKS
-from hamlet.language.schema import Schema
+from hamlet.language.schema import MOST_TICKS, Schema
 
 Useless = Callable[[BoundsOf], bool]
 _PROBES = 64  # row groups of a file that are looked at first: where none can be left out, the others are read, too

@@ -113,6 +113,8 @@ class Statistics:
 
     def _reader_for(self, name: str, kind: pa.DataType) -> Callable[[Any], tuple[Any, Any]] | None:
         wanted = self._schema.columns.get(name)
+        if name == self._schema.clock.column and self._schema.clock.is_fraction:
+            return None  # of floats and texts, in seconds
         if wanted is AttributeType.INT and pa.types.is_integer(kind):
             return lambda values: (int(values.min), int(values.max))
         if wanted is AttributeType.DOUBLE and kind in (pa.float32(), pa.float64()):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -16,11 +17,9 @@ import pyarrow as pa
 from hamlet.errors import DataError, OptionError
 from hamlet.frontend.units import SECONDS
 from hamlet.input.columns import Int64Array, integers
-from hamlet.input.moments import moment
-from hamlet.language.schema import Clock
+from hamlet.input.moments import NUMBER, NoTimeError, moment, nanoseconds_of
+from hamlet.language.schema import MOST_TICKS, Clock
 from hamlet.language.zones import BEYOND, FIRST
-
-MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
 
 Lateness = int | float | str | datetime.timedelta
 
@@ -49,9 +48,9 @@ def seconds_of(lateness: Lateness) -> Fraction | None:
 
 
 def ticks_of(lateness: Lateness, clock: Clock) -> int:
-    """The lateness in ticks of the time column, rounded up."""
+    """The lateness in ticks of the time column, rounded up; a number is of its units."""
     seconds = seconds_of(lateness)
-    ticks = Fraction(int(lateness)) if seconds is None else seconds * clock.ticks_per_second  # type: ignore[arg-type]
+    ticks = Fraction(int(lateness) * clock.ticks_per_unit) if seconds is None else seconds * clock.ticks_per_second  # type: ignore[arg-type]
     return min(-(-ticks.numerator // ticks.denominator), 2 * MOST_TICKS)
 
 
@@ -65,7 +64,13 @@ def time_in_ticks(time: Any, clock: Clock) -> int:
     """
     ticks = None
     if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
-        ticks = int(time)
+        ticks = int(time) * clock.ticks_per_unit
+    elif clock.is_fraction:
+        if isinstance(time, (float, np.floating, Decimal)) or (isinstance(time, str) and NUMBER.fullmatch(time)):
+            try:
+                ticks = nanoseconds_of(time)
+            except NoTimeError as error:
+                raise OptionError(f"the time {error}, {error.why}") from None
     elif clock.is_timestamp:
         try:
             if isinstance(time, str):
@@ -80,7 +85,7 @@ def time_in_ticks(time: Any, clock: Clock) -> int:
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             pass
     if ticks is None:
-        raise OptionError(f"cannot read {time!r} as a time of column '{clock.column}' ({clock.type})")
+        raise OptionError(f"cannot read {time!r} as a time of column '{clock.column}' ({clock.kind})")
     if abs(ticks) > MOST_TICKS:
         raise OptionError(f"cannot advance to {time!r}: times are at most 2^61 ticks; close() ends the stream")
     return ticks

@@ -19,6 +19,8 @@ from hamlet.language.query import AttributeType
 
 _FEW = 4096  # events whose places in a dictionary Arrow may look at one by one
 WIDE_INTEGERS = pa.decimal256(76, 0)  # of integers of which some have more than 64 bits, where these are wanted
+FRACTION = pa.duration("ns")  # of a time column: seconds with a fraction, counted in nanoseconds
+EXACT_SECONDS = pa.decimal128(38, 9)  # in which they are read
 _UNITS = ("s", "ms", "us", "ns")
 
 
@@ -52,8 +54,9 @@ def is_readable(arrow: pa.DataType) -> bool:
 
 
 def is_clock(arrow: pa.DataType) -> bool:
-    """Whether a column of this type can order events: integers, timestamps and dates."""
-    return bool(pa.types.is_integer(arrow) or pa.types.is_timestamp(arrow) or pa.types.is_date(arrow))
+    """Whether a column of this type can order events: integers, timestamps, dates, and seconds with a fraction."""
+    whole = pa.types.is_integer(arrow) or pa.types.is_timestamp(arrow) or pa.types.is_date(arrow)
+    return bool(whole) or arrow == FRACTION
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:
@@ -99,6 +102,8 @@ def widen(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     kinds = attribute_type(first), attribute_type(second)
     if kinds == (AttributeType.INT, AttributeType.INT):
         return pa.int64()
+    if EXACT_SECONDS in (first, second) and set(kinds) <= {AttributeType.INT, AttributeType.DOUBLE}:
+        return EXACT_SECONDS
     if WIDE_INTEGERS in (first, second) and AttributeType.INT in kinds:
         return WIDE_INTEGERS
     if set(kinds) <= {AttributeType.INT, AttributeType.DOUBLE}:
@@ -110,6 +115,13 @@ def widen(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     if kinds == (AttributeType.DURATION, AttributeType.DURATION):
         return pa.duration(max(first.unit, second.unit, key=_UNITS.index))
     return None
+
+
+def widen_clocks(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """The type of times that holds those of both: integers among seconds with a fraction are seconds, too."""
+    if FRACTION in (first, second) and (pa.types.is_integer(first) or pa.types.is_integer(second)):
+        return FRACTION
+    return widen(first, second)
 
 
 def _widen_timestamps(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
@@ -131,6 +143,14 @@ def cast(column: Any, target: pa.DataType, name: str) -> Any:
     """
     if column.type.equals(target):
         return column
+    if target == EXACT_SECONDS and column.type == FRACTION:
+        from hamlet.input.moments import exact_seconds
+
+        return exact_seconds(column)
+    if target == FRACTION:  # only times are of it that are anything else
+        from hamlet.input.moments import as_seconds
+
+        return as_seconds(column, name)
     if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(target):
         column = column.cast(column.type.value_type)
     try:
@@ -198,13 +218,15 @@ def _encoded_anew(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, column.type)
 
 
-def merged_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
+def merged_schema(schemas: Sequence[tuple[str, pa.Schema]], clock: str | None = None) -> pa.Schema:
     """One schema for several files: the union of the columns in first-seen order, types widened.
 
     Parameters
     ----------
     schemas : sequence of (str, pyarrow.Schema)
         A name for messages and the schema of each file; at least one.
+    clock : str, optional
+        The time column: whole seconds and seconds with a fraction are one kind.
 
     Raises
     ------
@@ -216,7 +238,8 @@ def merged_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
     for name, schema in schemas:
         for field in schema:
             known = types.get(field.name)
-            wide = field.type if known is None else widen(known, field.type)
+            widening = widen_clocks if field.name == clock else widen
+            wide = field.type if known is None else widening(known, field.type)
             if wide is None:
                 raise DataError(
                     f"column {field.name!r} is {known} in {origin[field.name]} and {field.type} in {name}; "

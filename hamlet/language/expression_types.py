@@ -20,7 +20,7 @@ from hamlet.language.query import (
     Taken,
     Unary,
 )
-from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.language.times import TIMES, Times
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
@@ -67,7 +67,7 @@ def type_of_attribute(
         return row_types(upstream, schema).get(attribute)
     if schema is not None:
         if attribute == schema.clock.column:
-            return AttributeType.TIMESTAMP if schema.clock.is_timestamp else INT
+            return _type_of_times(schema.clock)
         if attribute == schema.type_column:
             return AttributeType.STRING
         known = schema.type_of(attribute) if schema.closed else None
@@ -76,11 +76,14 @@ def type_of_attribute(
     return query.declared.get(variable, {}).get(attribute)
 
 
+def _type_of_times(clock: Clock) -> AttributeType:
+    """What a time is where it is a value: an instant, a number of units, or of seconds."""
+    return AttributeType.TIMESTAMP if clock.is_timestamp else DOUBLE if clock.is_fraction else INT
+
+
 def row_types(query: AnalysedQuery, schema: Schema | None = None) -> dict[str, AttributeType | None]:
     """The columns of a query's rows with their types, as other queries see them; None where a type is not known yet."""
-    time = None
-    if schema is not None:
-        time = AttributeType.TIMESTAMP if schema.clock.is_timestamp else INT
+    time = None if schema is None else _type_of_times(schema.clock)
     found: dict[str, AttributeType | None] = {name: kind or time for name, kind in ROW_COLUMNS.items()}
     found.update((item.column, type_of(item.expression, query, schema)) for item in query.query.items)
     return found

@@ -16,6 +16,7 @@ import pyarrow as pa
 from hamlet.errors import DataError
 from hamlet.language.query import AttributeType
 
+MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
 NO_TIME = -(1 << 63)  # in place of ticks, where arrays hold them: the edges of a window over everything
 UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -31,7 +32,7 @@ class Clock:
     unit : str
         ``s``, ``ms``, ``us`` or ``ns``: what one step of the integer means.
     type : pyarrow.DataType
-        An integer type or a timestamp type (with its zone).
+        An integer type, a timestamp type (with its zone), or a duration of nanoseconds: seconds with a fraction.
     zone : str or None
         The time zone in which days and weeks begin; None for UTC.
     """
@@ -51,17 +52,52 @@ class Clock:
         """Whether the time column is a timestamp, so that results carry timestamps too."""
         return bool(pa.types.is_timestamp(self.type))
 
-    def present(self, ticks: int | None) -> int | datetime.datetime | np.datetime64 | None:
+    @property
+    def is_fraction(self) -> bool:
+        """Whether times are seconds with a fraction, which are counted in nanoseconds."""
+        return bool(pa.types.is_duration(self.type))
+
+    @property
+    def kind(self) -> str:
+        """What its times are, in a word."""
+        return "seconds with a fraction" if self.is_fraction else str(self.type)
+
+    @property
+    def ticks_per_unit(self) -> int:
+        """How many ticks a number is that stands for a time: one, or those of a second where times are seconds."""
+        return self.ticks_per_second if self.is_fraction else 1
+
+    @property
+    def units_per_second(self) -> int:
+        """What a second is where times are numbers."""
+        return self.ticks_per_second // self.ticks_per_unit
+
+    @property
+    def shown_type(self) -> pa.DataType:
+        """The type of times in results: 64 bits, a double of seconds, or the timestamp type."""
+        return self.type if self.is_timestamp else pa.float64() if self.is_fraction else pa.int64()
+
+    def present(self, ticks: int | None) -> float | datetime.datetime | np.datetime64 | None:
         """Ticks in the type of the time column: integers as they are, timestamps as datetimes (`timestamp`).
 
+        Nanoseconds of seconds with a fraction are seconds again.
         What is finer than a datetime, a tick of nanoseconds that are no whole microseconds, is a `numpy.datetime64`
         where no time zone is to be kept.
         """
-        if ticks is None or not self.is_timestamp:
-            return ticks
+        if ticks is None:
+            return None
+        if not self.is_timestamp:
+            return ticks / self.ticks_per_second if self.is_fraction else ticks
         if self.type.tz is None and is_finer(ticks, self.unit):
             return np.datetime64(ticks, "ns")
         return timestamp(ticks, self.unit, self.type.tz)
+
+
+def clock_shown(kind: pa.DataType) -> Clock | None:
+    """The clock whose times results show in a type (`Clock.shown_type`); None of integers, which are ticks."""
+    if pa.types.is_floating(kind):
+        return Clock("time", "ns", pa.duration("ns"))
+    return Clock("time", kind.unit, kind) if pa.types.is_timestamp(kind) else None
 
 
 def is_finer(ticks: int, unit: str) -> bool:

@@ -169,7 +169,10 @@ class Times:
         if isinstance(loose.node, Literal):
             if not isinstance(loose.node.value, Duration):
                 return replace(loose, type=_literal_type(loose.node.value), loose=False)
-            return _counted(loose, INT, clock.ticks_per_second)
+            seconds = loose.node.value.seconds
+            if clock.is_fraction and seconds.denominator > 1:
+                return replace(loose, node=Literal(float(seconds)), type=DOUBLE, loose=False)
+            return _counted(loose, INT, clock.units_per_second)
         inner = tuple(self._as_number(each, clock) if each.loose else each for each in loose.operands)
         kinds = [each.type for each in inner]
         divides = isinstance(loose.node, Binary) and loose.node.operator == "/"

@@ -13,6 +13,8 @@ import re
 
 import numpy as np
 
+from hamlet.input.moments import decimal_text
+
 _SAFE_BITS = 2_000  # below 640 digits, the smallest limit that Python lets anybody set
 _SAFE = 1 << _SAFE_BITS
 _SAFE_DIGITS = 600
@@ -113,9 +115,7 @@ def seconds_text(length: datetime.timedelta | np.timedelta64) -> str:
         digits, ticks = {"s": 0, "ms": 3, "us": 6, "ns": 9}[unit], int(length.astype(np.int64))
     else:
         digits, ticks = 6, length // datetime.timedelta(microseconds=1)
-    whole, rest = divmod(abs(ticks), 10**digits)
-    fraction = f".{rest:0{digits}d}".rstrip("0") if rest else ""
-    return f"{'-' * (ticks < 0)}{whole}{fraction}"
+    return decimal_text(ticks, digits)
 
 
 def number_text(number: int | float | decimal.Decimal) -> str:

@@ -47,7 +47,7 @@ def _listing(part: int, query: CompiledQuery, schema: Schema) -> Listing:
         for (item, keys, places), column in zip(query.reads, columns, strict=True)
     ]
     names = [column.name for column in columns]
-    present = schema.clock.present if schema.clock.is_timestamp else None
+    present = schema.clock.present if schema.clock.is_timestamp or schema.clock.is_fraction else None
     return Listing(part, query.analysed.index, query.name, names, items, *query.window, present, scaled.presented)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, OutputError
+from hamlet.input.moments import decimal_text
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, timestamp
 from hamlet.output.components import Values
@@ -148,7 +149,7 @@ def dicts_of(rows: QueryRows, clock: Clock) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for piece in rows.pieces:
         edges = [ticks.tolist() for ticks in (piece.starts, piece.ends)]
-        if clock.is_timestamp:
+        if clock.is_timestamp or clock.is_fraction:
             moments = {tick: clock.present(tick) for ticks in edges for tick in dict.fromkeys(ticks)}
             edges = [[moments[tick] for tick in ticks] for ticks in edges]
         columns = [repeat(rows.name), *edges, *[each.tolist() for each in piece.values]]
@@ -157,11 +158,12 @@ def dicts_of(rows: QueryRows, clock: Clock) -> list[dict[str, Any]]:
 
 
 def time_text(ticks: int | None, clock: Clock) -> str:
-    """An edge of a window as text: the integer, or ISO 8601 with all digits of the clock's unit; None is empty."""
+    """An edge of a window as text: the integer, the seconds, or ISO 8601, with all its digits; None is empty."""
     if ticks is None:
         return ""
     if not clock.is_timestamp:
-        return str(ticks)
+        text = decimal_text(ticks) if clock.is_fraction else str(ticks)
+        return f"{text}.0" if clock.is_fraction and "." not in text else text
     per_second = clock.ticks_per_second
     seconds, rest = divmod(ticks, per_second)
     try:

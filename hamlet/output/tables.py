@@ -23,6 +23,7 @@ import pyarrow as pa
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.input.buffers import from_list, from_numpy, scalar, to_numpy
 from hamlet.input.columns import fresh
+from hamlet.input.moments import shown
 from hamlet.input.widening import plain_type
 from hamlet.kernel.column_builder import placed
 from hamlet.language.query import AttributeType
@@ -73,7 +74,7 @@ def result_schema(columns: Sequence[ResultColumn], clock: Clock, count_type: Cou
     Windows of an integer clock are int64 whatever the width of the time column: the first window may start before 0 and
     the last end after the largest time. The count type ``auto`` is text here, where no value is known.
     """
-    window = clock.type if clock.is_timestamp else pa.int64()
+    window = clock.shown_type
     fields = [("query", pa.string()), ("window_start", window), ("window_end", window)]
     types = count_type
     if isinstance(types, str):
@@ -113,7 +114,7 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: CountTypes = "string") -
     for piece in rows.pieces:
         columns = [names.slice(0, len(piece.starts))]
         columns += [
-            _cast(from_numpy(edges.column(), missing=edges.missing), schema.field(1).type)
+            shown(from_numpy(edges.column(), missing=edges.missing), clock.shown_type)
             for edges in (piece.starts, piece.ends)
         ]
         columns += [

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hamlet._core import SOURCES
-from hamlet.input.ticks import MOST_TICKS
+from hamlet.language.schema import MOST_TICKS
 from hamlet.planner.aggregates import Component, ComponentKey, nothing
 from hamlet.planner.compiled import CompiledClass
 from hamlet.planner.tables import NONE, QueryTables

@@ -21,9 +21,9 @@ import numpy as np
 
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.input.ticks import MOST_TICKS, refuse_outside
+from hamlet.input.ticks import refuse_outside
 from hamlet.language.query import Query
-from hamlet.language.schema import NO_TIME, Clock
+from hamlet.language.schema import MOST_TICKS, NO_TIME, Clock
 from hamlet.language.zones import BEYOND, FIRST, MONDAY, WEEK, Zone, zone_of
 
 _MIDDLE = 1_577_836_800  # 2020 in seconds: the middle of a calendar, so that fine ticks reach far on both sides

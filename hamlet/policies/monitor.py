@@ -20,6 +20,7 @@ from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import MonitorOptions, OnlineOptions
 from hamlet.policies.runner import Serving
 from hamlet.policies.running import policies_of
+from hamlet.policies.syntax.formula import per_second_of
 from hamlet.policies.verdicts.automata import VerdictServing
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
@@ -93,7 +94,7 @@ class Monitor(Protocol):
         self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
 
     def _made(self, clock: Clock) -> Serving | VerdictServing:
-        kind = clock.type if clock.is_timestamp else pa.int64()
+        kind = clock.shown_type
         chosen = self.options
         common: dict[str, Any] = {
             "negate": chosen.negate,
@@ -101,8 +102,8 @@ class Monitor(Protocol):
             "max_memory": chosen.max_memory,
         }
         if chosen.automaton is not None:
-            return VerdictServing(self.policies, chosen.automaton, kind, clock.ticks_per_second, **common)
-        return Serving(self.policies, kind, clock.ticks_per_second, **common)
+            return VerdictServing(self.policies, chosen.automaton, kind, per_second_of(clock), **common)
+        return Serving(self.policies, kind, per_second_of(clock), **common)
 
     # ------------------------------------------------------------------------------------------ the protocol
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, MemoryLimitError, option
+from hamlet.input.moments import shown
 from hamlet.output.columnar import HOLDS
 from hamlet.policies.analysis.comparisons import sort_key
 from hamlet.policies.analysis.policy import Policy
@@ -216,7 +217,7 @@ class Serving:
         lacking = np.setdiff1d(np.arange(begin, begin + len(times)), answer.points)
         stamps = pa.array(times[lacking - begin])
         nulls = [pa.nulls(len(lacking), field.type) for field in list(rows.schema)[2:]]
-        named = [stamps.cast(self._time_type), pa.array(lacking + first), *nulls]
+        named = [shown(stamps, self._time_type), pa.array(lacking + first), *nulls]
         parts = [rows, pa.RecordBatch.from_arrays(named, schema=rows.schema)]
         marks = [np.ones(rows.num_rows, bool), np.zeros(len(lacking), bool)]
         both = pa.Table.from_batches(parts).append_column(HOLDS, pa.array(np.concatenate(marks)))
@@ -226,7 +227,7 @@ class Serving:
     def _batch(self, place: int, answer: Answer, begin: int, first: int, most: int = _MOST_ROWS) -> pa.RecordBatch:
         part = slice(begin, begin + most)
         times = pa.array(answer.times[part])
-        arrays = [times if times.type == self._time_type else times.cast(self._time_type)]
+        arrays = [shown(times, self._time_type)]
         arrays.append(pa.array(answer.points[part] + first))
         schema = self.schemas[place]
         fields = [schema.field(0), schema.field(1)]

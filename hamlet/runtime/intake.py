@@ -117,8 +117,10 @@ class Intake:
         DataError
             A column that is missing or changes its type, a NULL time, data that are damaged.
         """
-        table, closed = table_of(events, first_event, self._wide)
-        table = with_moments(table, self._options.time_column, self._options.time_unit, first_event)
+        options = self._options
+        table, closed = table_of(events, first_event, self._wide, options.time_column)
+        before = None if known is None else known.clock.type
+        table = with_moments(table, options.time_column, options.time_unit, first_event, known=before)
         if not closed and self._durations:
             table = with_durations(table, self._durations)
         last = self._last

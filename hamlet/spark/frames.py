@@ -21,7 +21,10 @@ from pyspark.sql.types import (
 )
 
 from hamlet.engine.options import Options
+from hamlet.errors import DataError
+from hamlet.input.clocked import kind_of
 from hamlet.input.input_schema import plain_schema
+from hamlet.input.moments import needs_reading
 from hamlet.input.ordering import SortKey
 from hamlet.spark.parts import Part
 
@@ -60,6 +63,14 @@ def events_of(frame: DataFrame, options: Options) -> Events:
     fields = frame.schema.fields
     arrow = pa.schema([pa.field(field.name, arrow_type(field.dataType, zone)) for field in fields])
     key = SortKey(options.time_column, options.order_column)
+    place = arrow.get_field_index(key.time)
+    if place >= 0 and needs_reading(arrow.field(place).type):
+        clock = kind_of(arrow.field(place).type)
+        if clock is None:
+            raise DataError(
+                f"the DataFrame: the time column {key.time!r} holds text; cast it, to a timestamp or to decimal(19, 9)"
+            )
+        arrow = arrow.set(place, arrow.field(place).with_type(clock))
     numbered = frame.toDF(*(f"c{place}" for place in range(len(fields))))
     for field in numbered.schema.fields:
         if isinstance(field.dataType, NullType):  # without values: a type must be said all the same

@@ -46,7 +46,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period
 from hamlet.input.row_groups import RowGroups
 from hamlet.input.timed import dropped_by
-from hamlet.input.widening import is_readable, is_text
+from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_readable, is_text
 from hamlet.language.schema import Schema
 from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
 from hamlet.planner.workload import Workload, workload_of
@@ -348,11 +348,14 @@ def followed_paths(spark: SparkSession, folder: Path, files: int | None) -> Data
 def spark_type(arrow: pa.DataType) -> DataType:
     """The Spark type that carries an Arrow column to the tasks.
 
-    Nanoseconds, which Spark's timestamps lack, go as integers; a column without values as text.
+    Nanoseconds, which Spark's timestamps lack, go as integers, times with a fraction as decimals; a column without
+    values as text.
     """
     arrow = _values(arrow)
     if is_text(arrow) or pa.types.is_null(arrow):
         return StringType()
+    if arrow == FRACTION:
+        return DecimalType(EXACT_SECONDS.precision, EXACT_SECONDS.scale)
     if pa.types.is_timestamp(arrow):
         if arrow.unit == "ns":
             return LongType()

@@ -18,8 +18,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet.engine.options import Options
 from hamlet.errors import DataError, UnsupportedError
+from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
-from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.input.widening import cast, conform
 from hamlet.output.columnar import folder_of
 from hamlet.output.place import check_destination, staged
 from hamlet.parallel.routing.joint import JointSlicer
@@ -29,6 +30,7 @@ from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.runner import Serving
+from hamlet.policies.syntax.formula import per_second_of
 from hamlet.runtime.options import made_of, takes
 from hamlet.spark.frames import Events, events_of
 from hamlet.spark.input import local_output, local_path, sources_of
@@ -198,10 +200,8 @@ class _FrameTasks:
         if missing:
             raise DataError(f"the DataFrame has no column {missing[0]!r}; it has {', '.join(schema.names)}")
         self.schema = pa.schema([schema.field(name) for name in names])
-        clock = self.schema.field(key.time).type
-        is_timestamp = pa.types.is_timestamp(clock)
-        self._time_type = clock if is_timestamp else pa.int64()
-        self._per_second = UNITS_PER_SECOND[clock.unit if is_timestamp else options.time_unit]
+        read = schema_of(self.schema, key, options.type_column, options.time_unit, source="the DataFrame").clock
+        self._time_type, self._per_second = read.shown_type, per_second_of(read)
 
     def serving(self) -> Serving:
         """What evaluates the policy."""
@@ -211,7 +211,7 @@ class _FrameTasks:
         """Events as packets for the slices that need them."""
         for batch in batches:
             tables = self._tables(time_points="event")
-            for chunk in tables.feed(batch.cast(self.schema)):
+            for chunk in tables.feed(conform(batch, self.schema)):
                 needs = np.zeros((batch.num_rows, slicer.slices), np.bool_)
                 for slice, part in enumerate(slicer.route(chunk)):
                     for points, _ in part.relations.values():
@@ -236,8 +236,9 @@ class _FrameTasks:
             return
         # Rows of no type stand for the time-points at which the slice has no event.
         empty = {name: pa.nulls(steps.num_rows, self.schema.field(name).type) for name in self.schema.names}
-        empty |= {name: steps.column(name).combine_chunks() for name in self.key.names}
-        everything = pa.Table.from_batches([batch.cast(self.schema) for batch in parts])
+        for name in self.key.names:
+            empty[name] = cast(steps.column(name), self.schema.field(name).type, name)
+        everything = pa.Table.from_batches([conform(batch, self.schema) for batch in parts])
         both = pa.concat_tables([pa.table(empty, self.schema), everything])
         ordered = both.sort_by([(name, "ascending") for name in self.key.names])
         serving = self.serving()

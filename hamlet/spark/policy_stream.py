@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 
 from hamlet.errors import DataError, OutputError, RestoreError, UnsupportedError
 from hamlet.input.files import event_files
+from hamlet.input.widening import FRACTION
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.policies import Monitor, Policy
 from hamlet.policies.options import OnlineOptions
@@ -163,7 +164,8 @@ class _Writer:
         """Write rows beside the results, and put them in place."""
         kind = events.schema.field(self._options["time_column"]).type
         negate = self._options["negate"]
-        serving = Serving([self._policy], kind if pa.types.is_timestamp(kind) else pa.int64(), 1, negate=negate)
+        shown = kind if pa.types.is_timestamp(kind) else pa.float64() if kind == FRACTION else pa.int64()
+        serving = Serving([self._policy], shown, 1, negate=negate)
         table = pa.Table.from_pylist(rows, serving.schemas[0])
         beside = self._folder.parent / f".batch-{batch:08}"
         with contextlib.suppress(FileExistsError):

@@ -144,7 +144,8 @@ def shares_of(shipment: Shipment, ways: Reading, opened: Source, slices: int, st
         if files:
             blocks, cells = _blocks(shipment, opened.events, files, (past, future), slices, free)
     if not free:
-        if len(blocks) == 1 and cells > 1:
+        # Rows show seconds as doubles, by which they cannot be told apart to the nanosecond.
+        if len(blocks) == 1 and cells > 1 and not pa.types.is_floating(opened.time_type):
             return [Share(range=each) for each in ranges(opened.chunks(), past, future, slices)]
         return [Share(block=each) for each in blocks]
     if cells == 1:

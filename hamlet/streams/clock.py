@@ -7,7 +7,6 @@ seconds, a nanosecond. Deadlines may fall between ticks: rows of integer times t
 from __future__ import annotations
 
 import datetime
-import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -15,17 +14,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet.errors import DataError, OptionError
 from hamlet.input.columns import Int64Array
-from hamlet.input.ticks import MOST_TICKS
-from hamlet.language.schema import UNITS_PER_SECOND, Clock, timestamp
+from hamlet.input.moments import FORMS, NoTimeError, clock_of, in_seconds, joined
+from hamlet.input.widening import FRACTION
+from hamlet.language.schema import MOST_TICKS, UNITS_PER_SECOND, Clock, timestamp
 
 NANOSECONDS = 1_000_000_000
-_FRACTION = pa.decimal128(38, 9)
-_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
-_PLAIN = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,37 +138,35 @@ class Times:
     def survey(self, texts: Any) -> None:
         """See of what kind the texts of a column are; fractions anywhere make all of it fractions."""
         kind = self.clock.kind if self.clock is not None else None
+        texts = texts.drop_null()
         if kind in ("fraction", "timestamp") or not len(texts):
             return
-        sample = texts if isinstance(texts, pa.Array) else texts.combine_chunks()
-        sample = pc.drop_null(sample)
-        if not len(sample):
-            return
-        first = sample[0].as_py()
-        if _WHOLE.fullmatch(first):
-            odd = pc.invert(pc.match_substring_regex(sample, r"^\s*[+-]?\d+\s*$"))
-            fractions = pc.any(odd).as_py()
-            self.clock = StreamClock(
-                self.column, "ns" if fractions else self._unit, "fraction" if fractions else "integer"
-            )
-        elif _PLAIN.fullmatch(first):
-            self.clock = StreamClock(self.column, "ns", "fraction")
-        else:
-            self._timestamps(sample)
+        found = self._read(texts)
+        if kind is None or found.type == FRACTION:
+            self.clock = self._clock_of(found.type)
 
-    def _timestamps(self, texts: Any) -> None:
-        for unit in ("us", "ns"):
-            for zone in (None, "UTC"):
-                try:
-                    texts.cast(pa.timestamp(unit, zone))
-                except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                    continue
-                self.clock = StreamClock(self.column, unit, "timestamp", zone)
-                return
+    def _clock_of(self, kind: pa.DataType) -> StreamClock:
+        if kind == FRACTION:
+            return StreamClock(self.column, "ns", "fraction")
+        if pa.types.is_timestamp(kind):
+            return StreamClock(self.column, kind.unit, "timestamp", kind.tz)
+        if pa.types.is_integer(kind):
+            return StreamClock(self.column, self._unit, "integer")
         raise DataError(
-            f"{self._source}: the time column {self.column!r} holds {texts[0].as_py()!r}; times are integers, seconds "
-            "such as 0.5, or ISO 8601 timestamps (--time-column names the time column)"
+            f"{self._source}: the time column {self.column!r} holds {kind}; it must hold {FORMS} (--time-column names "
+            "the time column)"
         )
+
+    def _read(self, column: pa.Array) -> pa.ChunkedArray:
+        """Times of any form as integers, timestamps or seconds."""
+        whole = pa.chunked_array([column])
+        try:
+            return clock_of(whole)
+        except NoTimeError as error:
+            raise DataError(
+                f"{self._source}: the time column {self.column!r} holds {error} in row {self.rows + error.row + 1} "
+                f"(the first row is 1), {error.why}"
+            ).about(row=self.rows + error.row + 1, column=self.column) from None
 
     def ticks(self, column: Any) -> Int64Array:
         """The times of a column, int64 (rows,).
@@ -183,19 +177,27 @@ class Times:
             At NULL, and at what is no time.
         """
         if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        if column.null_count:
-            row = self.rows + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
+            column = joined(column)
+        values = self._read(column)
+        if pa.types.is_date(values.type):
+            values = values.cast(pa.timestamp("s"))
+        if values.null_count:
+            row = self.rows + int(np.argmax(values.is_null().to_numpy())) + 1
             raise DataError(
                 f"{self._source}: the time column {self.column!r} is NULL in row {row} (the first row is 1)"
-            )
-        self.rows += len(column)
+            ).about(row=row, column=self.column)
         try:
-            found = self._ticks(column)
-        except (pa.ArrowException, InvalidOperation, ValueError, OverflowError) as error:
+            found = self._ticks(values)
+        except NoTimeError as error:
+            raise DataError(
+                f"{self._source}: the time column {self.column!r} holds {error} in row {self.rows + error.row + 1} "
+                f"(the first row is 1), {error.why}"
+            ).about(row=self.rows + error.row + 1, column=self.column) from None
+        except (pa.ArrowException, ValueError) as error:
             raise DataError(
                 f"{self._source}: the time column {self.column!r} holds a value that is not a time: {error}"
             ) from error
+        self.rows += len(values)
         if len(found) and max(abs(int(found.min())), abs(int(found.max()))) > MOST_TICKS:
             raise DataError(
                 f"{self._source}: the time column {self.column!r} holds a time beyond 2^61 ticks\n"
@@ -203,85 +205,28 @@ class Times:
             )
         return found
 
-    def _ticks(self, column: pa.Array) -> Int64Array:
-        kind = column.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            if self.clock is None:
-                self.survey(column)
-            clock = self.clock
-            if clock is None:
-                return np.zeros(0, np.int64)
-            if clock.kind == "fraction":
-                return _nanoseconds(column)
-            wanted = pa.int64() if clock.kind == "integer" else pa.timestamp(clock.unit, clock.zone)
-            return _plain(pc.utf8_trim_whitespace(column).cast(wanted).cast(pa.int64()))
-        if pa.types.is_date(kind):
-            column = column.cast(pa.timestamp("s"))
-            kind = column.type
-        known = self.clock
+    def _ticks(self, values: pa.ChunkedArray) -> Int64Array:
+        kind, known = values.type, self.clock
+        if pa.types.is_null(kind):
+            return np.zeros(0, np.int64)
+        if known is None:
+            self.clock = known = self._clock_of(kind)
         if pa.types.is_timestamp(kind):
-            if known is None:
-                self.clock = known = StreamClock(self.column, kind.unit, "timestamp", kind.tz)
             if known.kind != "timestamp" or (known.zone is None) != (kind.tz is None):
                 raise ValueError(f"{kind} after times of kind {known.kind}")
-            return _plain(column.cast(pa.timestamp(known.unit, known.zone)).cast(pa.int64()))
-        if pa.types.is_integer(kind):
-            if known is None:
-                self.clock = known = StreamClock(self.column, self._unit, "integer")
-            ticks = _plain(column.cast(pa.int64()))
-            if known.kind == "fraction":
-                if len(ticks) and max(abs(int(ticks.min())), abs(int(ticks.max()))) > MOST_TICKS // NANOSECONDS:
-                    raise ValueError("a time beyond 2^61 nanoseconds")
-                return ticks * NANOSECONDS
-            if known.kind != "integer":
-                raise ValueError(f"{kind} after timestamps")
-            return ticks
-        if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            if known is None:
-                self.clock = known = StreamClock(self.column, "ns", "fraction")
-            if known.kind == "integer" and known.unit == "s":  # seconds all along, now with fractions
-                self.clock = known = StreamClock(self.column, "ns", "fraction")
-            if known.kind != "fraction":
-                raise ValueError(f"{kind} after times of kind {known.kind}")
-            if pa.types.is_decimal(kind):
-                return _nanoseconds(column.cast(pa.string()))
-            return _of_floats(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
-        raise ValueError(f"values of type {kind}; times are integers, fractional seconds or timestamps")
+            return _plain(values.cast(pa.timestamp(known.unit, known.zone)))
+        if known.kind == "timestamp":
+            raise ValueError(f"{'fractional seconds' if kind == FRACTION else kind} after timestamps")
+        if known.kind == "fraction":
+            return _plain(values if kind == FRACTION else in_seconds(values))
+        if kind != FRACTION:
+            return _plain(values)
+        if known.unit == "s":  # seconds all along, now with fractions
+            self.clock = self._clock_of(kind)
+            return _plain(values)
+        raise ValueError(f"fractional seconds after times of kind {known.kind}")
 
 
-def _plain(column: pa.Array) -> Int64Array:
-    found: Int64Array = column.to_numpy(zero_copy_only=False)
+def _plain(column: pa.ChunkedArray) -> Int64Array:
+    found: Int64Array = column.cast(pa.int64()).to_numpy()
     return found
-
-
-def _of_floats(seconds: Any) -> Int64Array:
-    """Nanoseconds of float seconds: of their shortest decimals, rounded down."""
-    if not np.isfinite(seconds).all():
-        raise ValueError("a time that is not finite")
-    if len(seconds) and np.abs(seconds).max() > MOST_TICKS / NANOSECONDS:
-        raise ValueError("a time beyond 2^61 nanoseconds")
-    scaled = seconds * 1e9
-    if not len(scaled) or np.abs(scaled).max() < 2.0**52:
-        rounded: Int64Array = np.rint(scaled).astype(np.int64)
-        return rounded
-    found = [
-        int((Decimal(repr(float(each))) * NANOSECONDS).to_integral_value(rounding="ROUND_FLOOR")) for each in seconds
-    ]
-    return np.array(found, np.int64)
-
-
-def _nanoseconds(texts: pa.Array) -> Int64Array:
-    """Nanoseconds of decimal texts of seconds, rounded down to whole ones."""
-    texts = pc.utf8_trim_whitespace(texts)
-    try:
-        decimals = texts.cast(_FRACTION)
-        words = np.frombuffer(decimals.buffers()[1], np.int64)[
-            2 * decimals.offset : 2 * (decimals.offset + len(decimals))
-        ]
-        low, high = words[0::2], words[1::2]
-        if ((low >> 63) == high).all():
-            return low.copy()
-    except pa.ArrowException:
-        pass
-    found = [int((Decimal(each) * NANOSECONDS).to_integral_value(rounding="ROUND_FLOOR")) for each in texts.to_pylist()]
-    return np.array(found, np.int64)

@@ -193,7 +193,8 @@ class _Csv(Feed):
         """A first pass over the times: fractions may come late."""
         real = self._real[self._time]
         for batch in self._read({real: pa.string()}):
-            times.survey(batch.column(0))
+            column = batch.column(0)
+            times.survey(column.filter(pc.invert(pc.is_in(column, pa.array(["", "#"])))))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         self._dropped = Dropped()  # each row that is left out counts in each pass

@@ -15,11 +15,11 @@ from typing import Any
 
 from hamlet.errors import OptionError, UnsupportedError, near_miss, one_of
 from hamlet.input.events import EventSource
-from hamlet.input.ticks import MOST_TICKS, time_in_ticks
+from hamlet.input.ticks import time_in_ticks
 from hamlet.language.automaton import template
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import Pattern, Semantics, Taken
-from hamlet.language.schema import Clock
+from hamlet.language.schema import MOST_TICKS, Clock
 from hamlet.output.html import table_html
 from hamlet.output.result import Results
 from hamlet.planner.workload import Workload

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.frontend.reports import Reports
-from hamlet.language.schema import Clock
+from hamlet.language.schema import clock_shown
 from hamlet.output.digits import integer_of
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import stripped
@@ -178,8 +178,7 @@ class _Log:
             for key, (places, fields) in chunk.relations.items():
                 self._relations.setdefault(key, []).append((places + chunk.first, fields))
         self.times = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        kind = source.time_type
-        self._clock = Clock("time", kind.unit, kind) if pa.types.is_timestamp(kind) else None
+        self._clock = clock_shown(source.time_type)
 
     def shown_time(self, point: int) -> Any:
         """The time-stamp of a time-point as rows show it, None behind the input."""

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from hamlet.errors import OutputError
+from hamlet.input.buffers import from_numpy
 from hamlet.input.widening import attribute_type, timestamp_unit
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.tables import result_schema, to_arrow
 from hamlet.planner.layers import column_of
+
+_TIME = "\0time"  # of a row as an event: the end of its window, as the input has times
 
 
 def row_schema(columns: Sequence[ResultColumn], clock: Clock, *, exact: bool) -> pa.Schema:
@@ -31,7 +34,15 @@ def _is_unknown(column: ResultColumn) -> bool:
 
 
 def row_table(rows: QueryRows, clock: Clock, *, exact: bool) -> pa.Table:
-    """Rows as a table of `row_schema`; an INT column with a value beyond 64 bits is a column of doubles here."""
+    """Rows as a table of `row_schema`, and their times; an INT column with a value beyond 64 bits is one of doubles."""
+    table = _row_table(rows, clock, exact=exact)
+    if not clock.is_fraction:
+        return table.append_column(_TIME, table.column("window_end"))
+    ends = [from_numpy(each.ends.column()).cast(clock.type) for each in rows.pieces]
+    return table.append_column(_TIME, pa.chunked_array(ends, clock.type))
+
+
+def _row_table(rows: QueryRows, clock: Clock, *, exact: bool) -> pa.Table:
     if not exact:
         return to_arrow(rows, clock, "double")
     try:
@@ -63,7 +74,7 @@ def as_events(table: pa.Table, name: str, schema: Schema, wanted: Sequence[str],
     keys : sequence of str
         Attributes on which rows and events agree.
     """
-    columns = {schema.clock.column: table.column("window_end"), schema.type_column: pa.repeat(name, table.num_rows)}
+    columns = {schema.clock.column: table.column(_TIME), schema.type_column: pa.repeat(name, table.num_rows)}
     for column in table.column_names:
         for called in (column_of(name, column), *([column] if column in keys else [])):
             if called in wanted and called not in columns:

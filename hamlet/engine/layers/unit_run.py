@@ -203,7 +203,7 @@ class UnitRun:
         for place, field in enumerate(table.schema):
             kind = self.schema.arrow_types.get(field.name, field.type)
             if field.name == clock.column:
-                kind = clock.type if clock.is_timestamp else pa.int64()
+                kind = clock.type if clock.is_timestamp or clock.is_fraction else pa.int64()
             elif field.name == self.schema.type_column or pa.types.is_dictionary(kind):
                 kind = _plain(kind)
             if not (field.type.equals(kind) or pa.types.is_null(kind)):

@@ -55,10 +55,12 @@ class Waiting:
     def begin(self, events: Any, executor: Executor | None, schema: Schema | None, seen: int | None) -> None:
         """Learn from a push that has been processed what may wait behind it."""
         self._shape = None
-        if not self._fits or executor is None or schema is None or seen is None or schema.clock.is_timestamp:
+        if not self._fits or executor is None or schema is None or seen is None:
+            return
+        if schema.clock.is_timestamp or schema.clock.is_fraction:
             return
         last = events[-1] if isinstance(events, list) and events else None
-        if type(last) is not dict or last.get(self._time) != seen:
+        if type(last) is not dict or type(last.get(self._time)) is not int or last[self._time] != seen:
             return
         self._pane = gcd(*executor.panes)
         self._schema = schema

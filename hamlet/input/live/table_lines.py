@@ -21,10 +21,12 @@ from hamlet.input.csvform import MARKS
 from hamlet.input.input_schema import missing_column
 from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
 from hamlet.input.jsonfile import ZONED
+from hamlet.input.moments import NUMBER, NoTimeError, as_seconds, clock_of
 from hamlet.input.ordering import SortKey
-from hamlet.input.widening import is_clock, is_text, widen
+from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
+ALIKE = "give all times with a point, or none"
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _LONG_FIELD = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
@@ -49,7 +51,11 @@ class Columns:
     Attributes
     ----------
     types : dict of str to pyarrow.DataType
+    written : bool
+        Whether times are text in JSON.
     """
+
+    written = False
 
     def __init__(self, key: SortKey, type_column: str, declared: Mapping[str, pa.DataType] | None = None) -> None:
         self.key = key
@@ -75,6 +81,8 @@ class Columns:
                 raise BadLineError(f"{name!r} is NULL")
             if not is_clock(column.type):
                 raise BadLineError(f"{name!r} holds {column.type}, which is no time")
+            if column.type == FRACTION and pa.types.is_integer(self.types.get(name, column.type)):
+                raise BadLineError(f"{name!r} has a fraction, and no time before has one; {ALIKE}")
 
 
 class JsonLines:
@@ -130,7 +138,12 @@ class JsonLines:
                 if _LONG_INTEGER.search(line) and (reason := self.reason(line)) is not None:
                     raise BadLineError(reason)
         known = self._columns.types
+        time = self._columns.key.time
         asked = {name: pa.string() if pa.types.is_timestamp(kind) else kind for name, kind in known.items()}
+        if self._columns.written:
+            asked[time] = pa.string()
+        elif known.get(time) == FRACTION:
+            asked[time] = EXACT_SECONDS
         try:
             table = _read_json(block, pa.schema(list(asked.items())))
         except pa.ArrowException:
@@ -141,6 +154,10 @@ class JsonLines:
                 if not fixed and wide is not None and not pa.types.is_timestamp(wide):
                     asked[field.name] = wide
             table = _read_json(block, pa.schema(list(asked.items())))
+        place = table.schema.get_field_index(time)
+        if place >= 0 and pa.types.is_floating(table.schema.field(place).type):
+            asked[time] = EXACT_SECONDS
+            table = _read_json(block, pa.schema(list(asked.items())))
         return self._with_times(table, block)
 
     def _with_times(self, table: pa.Table, block: bytes) -> pa.Table:
@@ -150,6 +167,9 @@ class JsonLines:
         for place, name in enumerate(table.schema.names):
             kind = known.get(name)
             column = table.column(name)
+            if name == self._columns.key.time and self._is_number(column):
+                table = table.set_column(place, name, self._seconds(column))
+                continue
             if kind is None and pa.types.is_timestamp(column.type) and not ZONED.search(block):
                 continue  # whole seconds
             if kind is None and pa.types.is_timestamp(column.type):  # Arrow's guess, which forgets zones
@@ -164,9 +184,29 @@ class JsonLines:
                     table = table.set_column(place, pa.field(name, moments.type), moments)
         return table
 
+    def _is_number(self, column: pa.ChunkedArray) -> bool:
+        """Whether times are decimals, or text that is a number."""
+        first = pc.first(column).as_py() if is_text(column.type) else None
+        return bool(column.type == EXACT_SECONDS) or (first is not None and NUMBER.fullmatch(first) is not None)
+
+    def _seconds(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Times that are numbers as a clock; raises BadLineError where one is none."""
+        known = self._columns.types.get(self._columns.key.time)
+        try:
+            found = as_seconds(column, "") if FRACTION in (known, column.type) else clock_of(column)
+        except (NoTimeError, DataError) as error:
+            raise BadLineError(str(error)) from None
+        self._columns.written = is_text(column.type)
+        return found
+
     def reason(self, line: bytes) -> str | None:
         """What is wrong with a line by itself, None where nothing is."""
         bad = BadLines(self._columns.key)
+        known = self._columns.types.get(self._columns.key.time)
+        if known is not None and pa.types.is_integer(known) and not self._columns.written:
+            found = re.search(rb'"%b"\s*:\s*-?\d+[.eE]' % re.escape(self._columns.key.time.encode()), line)
+            if found is not None:
+                return f"{self._columns.key.time!r} has a fraction, and no time before has one; {ALIKE}"
         if not bad.find(line, 1, self._columns.types):
             return None
         return bad.dropped.examples[0].removeprefix("line 1: ")
@@ -257,12 +297,17 @@ class CsvLines:
         found = self._read(block, {})
         wide = {}
         for name, kind in known.items():
-            other = widen(kind, preferred(found.schema.field(name).type))
-            keep = name in self._columns.declared or pa.types.is_timestamp(kind) or is_text(kind)
+            given = preferred(found.schema.field(name).type)
+            if name == self._columns.key.time and pa.types.is_integer(kind) and pa.types.is_floating(given):
+                raise BadLineError(f"{name!r} has a fraction, and no time before has one; {ALIKE}")
+            other = widen(kind, given)
+            keep = name in self._columns.declared or kind == FRACTION or pa.types.is_timestamp(kind) or is_text(kind)
             wide[name] = kind if keep or other is None else other
         return wide
 
     def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
+        types = {name: EXACT_SECONDS if kind == FRACTION else kind for name, kind in types.items()}
+        time = self._columns.key.time
         table = pa_csv.read_csv(
             io.BytesIO(block),
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self.names),
@@ -273,6 +318,14 @@ class CsvLines:
         )
         for place, field in enumerate(table.schema):
             kind = preferred(field.type)
+            if field.name == time and pa.types.is_floating(kind):
+                return self._read(block, {**types, time: FRACTION})
+            if field.name == time and kind == EXACT_SECONDS:
+                try:
+                    table = table.set_column(place, time, as_seconds(table.column(place), time))
+                except DataError as error:
+                    raise BadLineError(str(error)) from None
+                continue
             if not kind.equals(field.type):
                 table = table.set_column(place, pa.field(field.name, kind), table.column(place).cast(kind))
         (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]

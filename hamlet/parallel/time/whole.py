@@ -21,7 +21,7 @@ from hamlet.engine.feed import Feed, whole_steps
 from hamlet.engine.online import Engine
 from hamlet.input.columns import StringPool, integers
 from hamlet.input.ordering import SortKey, whole_panes
-from hamlet.input.ticks import MOST_TICKS
+from hamlet.language.schema import MOST_TICKS
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.compiled import CompiledWorkload
 

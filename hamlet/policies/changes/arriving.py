@@ -12,9 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.input.ticks import MOST_TICKS
 from hamlet.language.query import AttributeType
-from hamlet.language.schema import Schema
+from hamlet.language.schema import MOST_TICKS, Schema
 from hamlet.policies.changes.made import Row
 from hamlet.policies.relations.values import POOLED, Pool
 from hamlet.policies.syntax.signature import Signature
@@ -161,7 +160,8 @@ class Arriving:
         """Whether events of a schema can be plain."""
         if schema is not self._schema:
             self._schema, self._readings = schema, {}
-            self._plain = not schema.clock.is_timestamp and schema.clock.zone is None
+            clock = schema.clock
+            self._plain = not (clock.is_timestamp or clock.is_fraction) and clock.zone is None
         return self._plain
 
     def _wait(self, found: list[Arrived]) -> None:

@@ -18,6 +18,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
 from hamlet.policies.logs.tables import Tables
+from hamlet.policies.syntax.formula import per_second_of
 from hamlet.policies.syntax.signature import Signature
 from hamlet.runtime.expected import Expected
 
@@ -107,8 +108,8 @@ class TableSource(Source):
     ) -> None:
         schema = events.schema
         clock = schema.clock
-        kind = clock.type if clock.is_timestamp else pa.int64()
-        super().__init__(events.name, events.rows, kind, clock.ticks_per_second, [each.name for each in signature])
+        kind = clock.shown_type
+        super().__init__(events.name, events.rows, kind, per_second_of(clock), [each.name for each in signature])
         self._types = schema.type_column
         self._events = events
         key = SortKey(clock.column, schema.order_column, events.name)

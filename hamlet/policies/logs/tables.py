@@ -16,14 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError, near_miss
+from hamlet.input.moments import seconds
 from hamlet.input.ordering import SortKey
+from hamlet.input.widening import FRACTION
 from hamlet.policies.logs.reader import LogChunk, Predicate
 from hamlet.policies.syntax.signature import PredicateSchema, Signature
 
 _WANTED = {
     "int": (lambda kind: pa.types.is_integer(kind) or _is_wide(kind), pa.int64(), "integers"),
     "float": (
-        lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind) or _is_wide(kind),
+        lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind) or _is_wide(kind) or kind == FRACTION,
         pa.float64(),
         "numbers",
     ),
@@ -231,6 +233,7 @@ class Tables:
                 continue
             column = batch.column(name)
             column = column if len(rows) == batch.num_rows else column.take(places)
+            column = seconds(column) if column.type == FRACTION else column
             columns.append(column if _is_wide(column.type) and kind == "int" else column.cast(_WANTED[kind][1]))
         keep: Any = None
         for column in columns:

@@ -16,6 +16,7 @@ from typing import Literal, Union
 
 from hamlet.frontend.units import SECONDS
 from hamlet.language.query import NOWHERE, Span
+from hamlet.language.schema import Clock
 from hamlet.policies.syntax.regex import Regex, formulas
 
 Type = Literal["int", "float", "string", "bool"]
@@ -93,6 +94,15 @@ Term = Union[Variable, Constant, Arithmetic, Negative, Call]
 # ----------------------------------------------------------------------------------------------- intervals
 
 
+class OfSeconds(int):
+    """Ticks per second of a stream whose times are seconds with a fraction: so are bounds without a unit."""
+
+
+def per_second_of(clock: Clock) -> int:
+    """The ticks per second of a stream, as bounds take them."""
+    return OfSeconds(clock.ticks_per_second) if clock.is_fraction else clock.ticks_per_second
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """One end of an interval: ``5`` in the unit of the stream's time, ``5m`` as a length of time."""
@@ -103,7 +113,9 @@ class Bound:
 
     def ticks(self, per_second: int) -> int:
         """The bound in ticks of a stream that has so many per second."""
-        return self.value if self.unit is None else self.value * int(SECONDS[UNITS[self.unit]]) * per_second
+        if self.unit is None:
+            return self.value * (per_second if isinstance(per_second, OfSeconds) else 1)
+        return self.value * int(SECONDS[UNITS[self.unit]]) * per_second
 
 
 @dataclass(frozen=True, slots=True)

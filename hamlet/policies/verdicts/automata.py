@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import MemoryLimitError, UnsupportedError, option
+from hamlet.input.moments import shown
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import Skeleton, skeleton
 from hamlet.policies.analysis.rewriting import stripped
@@ -438,8 +439,7 @@ class VerdictServing:
 
 
 def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    found = pa.array(ticks, mask=mask)
-    return found if found.type == time_type else found.cast(time_type)
+    return shown(pa.array(ticks, mask=mask), time_type)
 
 
 def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64]]:
