@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hamlet.checker import EvidenceError, check
+from hamlet.checker.values import alike
 from hamlet.cli import main
 from hamlet.errors import OptionError
 from hamlet.streams import Specification, run
@@ -73,3 +74,10 @@ def test_random_evidence_is_accepted_and_mutants_are_not() -> None:
         counts += compare(seed)
     assert counts["rows"] > 100
     assert counts["rejected"] > 10 * counts["accepted"]
+
+
+def test_a_float_in_a_message_may_differ_by_rounding_and_nothing_else_may() -> None:
+    assert alike("mean 0.40000000050000006 of 3", "mean 0.4000000005 of 3")
+    assert not alike("mean 0.4 of 3", "mean 0.5 of 3")
+    assert not alike("mean 0.4 of 3", "mean 0.4 of 4")
+    assert not alike("mean 0.4", "mean 0.4 and 0.5")

@@ -7,6 +7,7 @@ that needs it does not give the node's value. Whether an instance was spawned is
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ class Unknown(Exception):
 
 class NoValue(Exception):
     """A stream was read where it is not extended."""
+
+
+_FRACTION = re.compile(r"([0-9]+\.[0-9]+)")  # a float in a message
 
 
 @dataclass(eq=False)
@@ -424,11 +428,16 @@ def typed(told: Any, kind: Any) -> Any:
 
 
 def alike(one: Any, two: Any) -> bool:
-    """Whether two values are one; floats may differ by rounding."""
+    """Whether two values are one; floats may differ by rounding, in a message, too."""
     if isinstance(one, tuple) and isinstance(two, tuple):
         return len(one) == len(two) and all(alike(a, b) for a, b in zip(one, two, strict=True))
     if isinstance(one, bool) is not isinstance(two, bool):
         return False
     if isinstance(one, float) and isinstance(two, float):
         return one == two or math.isclose(one, two, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(one, str) and isinstance(two, str) and one != two:
+        told, right = _FRACTION.split(one), _FRACTION.split(two)
+        return told[::2] == right[::2] and all(
+            math.isclose(float(a), float(b), rel_tol=1e-9) for a, b in zip(told[1::2], right[1::2], strict=True)
+        )
     return bool(one == two)
