@@ -28,7 +28,7 @@ def check(work: str, events: Any, evidence: Any, *, signature: str | None = None
     EvidenceError
         With the node and the reason.
     """
-    from hamlet.checker.events import policy_checker, trend_checker, value_checker
+    from hamlet.checker.events import match_checker, policy_checker, trend_checker, value_checker
 
     data: Mapping[str, Any] = getattr(evidence, "data", evidence)
     kind = data.get("kind") if isinstance(data, Mapping) else None
@@ -42,5 +42,8 @@ def check(work: str, events: Any, evidence: Any, *, signature: str | None = None
         return
     if kind == "value":
         value_checker(work, events, options).check(data)
+        return
+    if kind == "match":
+        match_checker(work, events, data, options).check(data)
         return
     raise EvidenceError(f"evidence of the kind {kind!r} is unknown")

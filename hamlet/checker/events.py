@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.checker import trends, values
+from hamlet.checker import matches, trends, values
+from hamlet.checker.errors import EvidenceError
 from hamlet.checker.policies import Checker, whole
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
@@ -91,6 +92,62 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
     clock = (None if times is None else times.clock) or StreamClock("time", "s", "integer")
     start = clock.nanoseconds_of(given["start"]) if "start" in given else found[0][0] if found else 0
     return values.Checker(spec.program, found, clock, start)
+
+
+def match_checker(text: str, events: Any, evidence: Mapping[str, Any], options: Mapping[str, Any]) -> matches.Checker:
+    """The checker of a statement with row patterns over tables of any form that `hamlet.sql` takes.
+
+    What a clause reads, and views, are the host's business: it gives the rows that the clause reads.
+    """
+    from hamlet.patterns.match.host import Host
+    from hamlet.patterns.match.run import StatementRun, named_tables, parsed
+    from hamlet.why.evidence import json_value
+
+    dialect = options.get("dialect") or "duckdb"
+    script = parsed(text, dialect, "<sql>")
+    host = Host(named_tables(script, events), files=bool(options.get("allow_files")))
+    clauses = [(statement, clause) for statement in script.statements for clause in statement.clauses]
+    number = evidence.get("clause")
+    if type(number) is not int or not 0 <= number < len(clauses):
+        raise EvidenceError(f"there is no clause {number!r}")
+    chosen, clause = clauses[number]
+    for place, statement in enumerate(script.statements):
+        run = StatementRun(script, statement, host, script.reports(), f"__hamlet_c{place}", 1_000_000)
+        if statement is chosen:
+            break
+        run.run()
+    for place, each in enumerate(chosen.clauses[: chosen.clauses.index(clause)]):
+        run.evaluate(each, run.source_of(each), f"__hamlet_c{place}")
+        run.replaced(each, f"__hamlet_c{place}")
+    meaning = run.read(clause, run.source_of(clause))
+    rows = host.arrow(run.source_of(clause)).to_pylist()
+    run.replaced(clause, "__hamlet_rows")
+    names = _projected(run.text(), clause)
+    reads = {"partition": meaning.partition, "order": meaning.order, "measures": meaning.measures}
+    conditions = {name: each.read for name, each in meaning.conditions.items()}
+    return matches.Checker(clause, reads, conditions, meaning.within, rows, names, json_value)
+
+
+def _projected(text: str, clause: Any) -> list[str] | None:
+    """The measures that a result has under their own names; None where it is more than a projection and a filter."""
+    import sqlglot
+    from sqlglot import exp
+
+    tree = sqlglot.parse_one(text, dialect="duckdb")
+    more = ("joins", "group", "distinct", "having", "with", "with_")
+    if not isinstance(tree, exp.Select) or tree.find(exp.Subquery) or any(tree.args.get(each) for each in more):
+        return None
+    measures = [each.name.lower() for each in clause.measures]
+    found: list[str] = []
+    for each in tree.expressions:
+        name = each.alias_or_name.lower()
+        if isinstance(each, exp.Star) or name == "*":
+            found += measures
+        elif name in measures and not isinstance(each, exp.Column):
+            return None  # another value under the name of a measure
+        elif name in measures:
+            found.append(name)
+    return found
 
 
 def _input_value(value: Any, stream: Any) -> Any:

@@ -26,7 +26,7 @@ _HINT = 'hint: --row \'{"query": "q1", "window_start": 0}\''
       hamlet why reported.mfotl -s bank.sig --input bank.log --row '{"time_point": 0, "u": "ann", "a": 2000}' --check
     """,
 )
-@click.argument("work", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola")
+@click.argument("work", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola|Q.sql")
 @with_options(
     SIGNATURE,
     input_option(required=True, monpoly=True),
@@ -134,6 +134,15 @@ def _evidence(
         if checked:
             check(specification.text, source, evidence, **chosen)
         return evidence
+    if work.lower().endswith(".sql"):
+        from hamlet.cli.sql import tables_of, text_of
+        from hamlet.why.matches import why as why_of_statement
+
+        text, tables = text_of(work), tables_of(source, own.get("input_format"))
+        evidence = why_of_statement(text, tables, row, source=work)
+        if checked:
+            check(text, tables, evidence)
+        return evidence
     if extension == QUERIES:
         from hamlet.planner.workload import Workload
         from hamlet.why.trends.why import why as why_of_query
@@ -145,4 +154,6 @@ def _evidence(
         if checked:
             check(workload.analysis.text.text, source, evidence, **own)
         return evidence
-    raise DataError(f"{work}: evidence is given for queries (.sase) and policies (.mfotl)")
+    raise DataError(
+        f"{work}: evidence is given for queries (.sase), policies (.mfotl), specifications (.lola) and SQL (.sql)"
+    )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hamlet.policies import Policy
     from hamlet.streams import Specification
 
-__all__ = ["Evidence", "of_policy", "of_query", "of_specification"]
+__all__ = ["Evidence", "of_policy", "of_query", "of_specification", "of_statement"]
 
 
 def of_policy(policy: Policy, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
@@ -37,3 +37,10 @@ def of_specification(spec: Specification, events: Any, row: Mapping[str, Any], *
     from hamlet.why.values.why import why
 
     return why(spec, events, row, **options)
+
+
+def of_statement(text: str, tables: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
+    """The match behind a row of a statement with row patterns, or of its absence (`hamlet.why.matches.why`)."""
+    from hamlet.why.matches import why
+
+    return why(text, tables, row, **options)

@@ -115,6 +115,14 @@ def _match(data: Mapping[str, Any]) -> Iterator[str]:
     for row, condition in zip(data["rows"], data.get("conditions", [{}] * len(data["rows"])), strict=False):
         read = ", ".join(f"{name}={shown(value)}" for name, value in (condition or {}).items())
         yield f"  row {row['at']}: {row['label']}{f'  ({read})' * bool(read)}"
+    for each in (data.get("ended") or {}).get("tried", ()):
+        read = ", ".join(f"{name}={shown(value)}" for name, value in each.get("values", {}).items())
+        at = data["ended"]["at"]
+        where = "behind the partition's last row" if at is None else f"row {at}"
+        said = each.get("condition", "takes every row")
+        yield f"  {where}: not {each['label']}: {said}{f'  ({read})' * bool(read)}"
+    if data["holds"] and data.get("skipped_to") is not None:
+        yield f"  matching goes on at row {data['skipped_to']}"
     if data.get("reason"):
         yield f"  reason: {data['reason']}"
 

@@ -164,7 +164,7 @@ class Matcher(Monitor):
         self._rewriting.replace(clause, "__hamlet_given")
         self._outer = self._rewriting.render(statement.span)
         for text, span in ((self._inner, clause.source), (self._outer, statement.span)):
-            said = _not_by_row(text, self._dialect)
+            said = beyond_rows(text, self._dialect)
             if said is not None:
                 hint = "a matcher takes a projection and a filter; use hamlet.sql for more"
                 self._reports.error(f"{said} needs all rows, which a stream has not", span, hint)
@@ -527,7 +527,7 @@ def _reach(meaning: Meaning) -> tuple[int, tuple[int, int]]:
     return max(0, -min(steps, default=0)), (max(0, ahead), max(0, later))
 
 
-def _not_by_row(text: str, dialect: str) -> str | None:
+def beyond_rows(text: str, dialect: str) -> str | None:
     """What of a SELECT is more than a projection and a filter."""
     import sqlglot
     from sqlglot import exp

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hamlet.errors import OptionError
+from hamlet.errors import OptionError, UnsupportedError
 from hamlet.output.frames import pandas_of, polars_of, stream_of
+
+if TYPE_CHECKING:
+    from hamlet.why.evidence import Evidence
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,36 @@ class Results:
         self.by_statement = tuple(by_statement)
         self.stats = dict(stats)
         self.warnings = tuple(warnings)
+        self._asked: tuple[str, Any, dict[str, Any]] | None = None
+
+    def asked_of(self, text: str, tables: Any, options: dict[str, Any]) -> Results:
+        """These results, which know what they were computed from."""
+        self._asked = text, tables, options
+        return self
+
+    def why(self, row: Mapping[str, Any]) -> Evidence:
+        """The match behind a row, or why none begins at a row of the table (`hamlet.why.matches.why`).
+
+        Parameters
+        ----------
+        row : mapping
+            A row, or enough of its columns to name one; of several statements, with ``query``.
+
+        Raises
+        ------
+        OptionError
+            If several rows match, or none is named.
+        UnsupportedError
+            If the tables cannot be read again.
+        """
+        import hamlet  # loads what gives evidence where it is asked for
+
+        given = None if self._asked is None else self._asked[1]
+        each = given.values() if isinstance(given, Mapping) else [given]
+        if self._asked is None or any(isinstance(one, (Iterator, pa.RecordBatchReader)) for one in each):
+            raise UnsupportedError("the tables cannot be read again; give files, tables or lists to run")
+        text, tables, options = self._asked
+        return hamlet.why.of_statement(text, tables, row, **options)
 
     @property
     def statements(self) -> tuple[str, ...]:

@@ -65,7 +65,9 @@ def sql(
     """
     script = parsed(text, dialect, source)
     host = Host(named_tables(script, tables), files=allow_files, threads=threads)
-    return run_script(script, host, max_steps)
+    found = run_script(script, host, max_steps)
+    options = {"dialect": dialect, "source": source, "allow_files": allow_files, "max_steps": max_steps}
+    return found.asked_of(text, tables, options)
 
 
 def parsed(text: str, dialect: str, source: str) -> Script:
@@ -245,7 +247,7 @@ class StatementRun:
         max_steps: int,
         shared: Shared | None = None,
     ) -> None:
-        self._script, self._statement, self._host, self._reports = script, statement, host, reports
+        self._script, self.statement, self._host, self._reports = script, statement, host, reports
         self._prefix, self._max_steps = prefix, max_steps
         self._shared: Shared = {} if shared is None else shared
         self._rewriting = Rewriting(script.text)
@@ -254,17 +256,17 @@ class StatementRun:
     def run(self) -> pa.Table | None:
         """The rows of the statement, None where it gives none."""
         try:
-            for place, clause in enumerate(self._statement.clauses):
+            for place, clause in enumerate(self.statement.clauses):
                 name = f"{self._prefix}_m{place}"
                 self.evaluate(clause, self.source_of(clause), name)
-                self._rewriting.replace(clause, name)
-            text = self._translate(self._rewriting.render(self._statement.span))
+                self.replaced(clause, name)
+            text = self.text()
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
                 return self._host.arrow(text)
             self._host.execute(text)
             self._shared.clear()  # tables may be others now
         except HostError as error:
-            self._report(error, self._statement.span)
+            self._report(error, self.statement.span)
             raise Failed from None
         return None
 
@@ -277,9 +279,17 @@ class StatementRun:
             self._report(HostError(error.message, None, error.hint), clause.span)
             raise Failed from None
 
+    def replaced(self, clause: Clause, name: str) -> None:
+        """From now on a clause is a table of the host."""
+        self._rewriting.replace(clause, name)
+
+    def text(self) -> str:
+        """The host's text of the statement, with tables for clauses that have been replaced."""
+        return self._translate(self._rewriting.render(self.statement.span))
+
     def source_of(self, clause: Clause) -> str:
         """The host's query of a clause's table."""
-        return self._translate(source_query(self._statement, self._rewriting, clause))
+        return self._translate(source_query(self.statement, self._rewriting, clause))
 
     def read(self, clause: Clause, source: str) -> Meaning:
         """A clause with its expressions read."""
@@ -289,7 +299,7 @@ class StatementRun:
             self._report(error, clause.source)
             raise Failed from None
         aggregates = _aggregates(self._script.dialect)
-        tokens, alone = self._statement.tokens, alone_in(self._script.dialect)
+        tokens, alone = self.statement.tokens, alone_in(self._script.dialect)
         return read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, alone)
 
     def _report(self, error: HostError, span: Span) -> None:
@@ -299,7 +309,7 @@ class StatementRun:
         place = trimmed
         named = error.message.split('"')[1::2]
         found = next(filter(None, map(partial(word_in, text, span), (".".join(named[:2]), *named[:1]))), None)
-        if self._script.dialect == "duckdb" and span == self._statement.span and error.place is not None:
+        if self._script.dialect == "duckdb" and span == self.statement.span and error.place is not None:
             at = self._rewriting.origin(span, error.place)
             end = at + 1
             while end < span.end and (text[end].isalnum() or text[end] == "_"):
