@@ -172,6 +172,10 @@ cdef class Queue:
             return until
         return min((<Block>self.blocks[self.head]).point, until)
 
+    def __len__(self):
+        """How many blocks there are."""
+        return len(self.blocks) - self.head
+
     @property
     def waiting(self):
         """The blocks."""

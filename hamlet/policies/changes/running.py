@@ -15,7 +15,8 @@ Found = list[tuple[int, int, list[Row]]]  # time, time-point, rows
 MOST = 256  # rows of a batch that are worked out one by one, whatever is kept
 SHARE = 16  # a larger batch is, too, where it is no more than this part of what is kept
 _SOON = 20_000  # rows that are kept for each small batch that has to be seen before it is worth to move them
-_ROW_BYTES = 250  # of a valuation that is kept: its tuple, its numbers, and entries of dicts; measured
+ROW_BYTES = 125  # of a valuation that an operator keeps: its tuple, its numbers, and entries of dicts; measured
+_BLOCK_BYTES = 270  # of what changes at a time-point and waits for another operator; measured
 
 
 class Changing:
@@ -53,13 +54,21 @@ class Changing:
 
     @property
     def rows(self) -> int:
-        """Valuations that are kept."""
+        """Valuations that are kept, and time-points at which some that wait for others change."""
+        return self._waiting + self._kept
+
+    @property
+    def _waiting(self) -> int:
+        return sum(len(queue) for each in self._operators for queue in each.queues)
+
+    @property
+    def _kept(self) -> int:
         return sum(each.rows for each in self._operators) + sum(each.count for each in self._goals)
 
     @property
     def nbytes(self) -> int:
         """Bytes that are kept, an estimate."""
-        return _ROW_BYTES * self.rows + int(self._line.nbytes)
+        return ROW_BYTES * self._kept + _BLOCK_BYTES * self._waiting + int(self._line.nbytes)
 
     def feed(self, times: Sequence[int], tuples: Tuples, bound: int | None) -> list[Found]:
         """Take time-points; give the rows that are decided by them, per goal, in no order within a time-point."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from hamlet.errors import OptionError, one_of
 from hamlet.policies.analysis.rewriting import Defined, Rewriter, goal
+from hamlet.policies.changes.running import ROW_BYTES
 from hamlet.policies.syntax.formula import (
     Aggregation,
     And,
@@ -232,10 +233,12 @@ def explain(
 
 
 def _text(facts: Mapping[str, Any], shown: Shown) -> str:
+    by_row = f"    row by row  {ROW_BYTES} bytes for each valuation that a node keeps"
     lines = [
         f"policy {facts['policy']} ({facts['file']})",
         f"    rows        {facts['rows']}: {', '.join(facts['columns'])}",
         f"    memory      {facts['memory']}",
+        *([] if facts["memory"] == NONE else [by_row]),
         "    evaluated",
     ]
     heads = [
