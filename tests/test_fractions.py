@@ -213,6 +213,14 @@ def test_time_is_a_number_of_seconds_in_conditions_and_results() -> None:
     assert [row["count"] for row in hamlet.run(workload, events, where="time < 0.75").rows()] == [1]
 
 
+def test_trends_and_evidence_show_seconds() -> None:
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.time < 1 WITHIN 2 s")
+    results = hamlet.run(workload, [{"time": 0.25, "type": "A"}, {"time": 1.5, "type": "B"}])
+    [trend] = results.trends("q1")
+    assert [event["time"] for event in trend] == [0.25, 1.5]
+    assert "time=0.25" in results.why(results.rows()[0]).text()
+
+
 @pytest.mark.parametrize("suffix", ["csv", "json"])
 def test_outputs_show_seconds(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
     from hamlet.cli import main

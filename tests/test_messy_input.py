@@ -274,3 +274,19 @@ def test_bad_time_points_of_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[
     said = capsys.readouterr()
     assert [line.rpartition('"x": ')[2] for line in said.out.splitlines()] == ['"a"}', '"c"}', '"f"}']
     assert "note: 4 bad rows dropped: line 3: expected ',' or ')' and found '@'; line 4: the time goes back" in said.err
+
+
+@pytest.mark.parametrize("suffix", [".xz", ".zip"])
+def test_a_compression_that_is_not_read_is_named(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"e.csv{suffix}"
+    path.write_bytes(b"PK\x03\x04")
+    said = rf"e\.csv{suffix} is compressed in a way that is not read here \({suffix}\); unpack it, or compress it with"
+    policy = hamlet.policies.Policy.parse("a()", signature="a()")
+    spec = hamlet.streams.Specification.parse('input a: Int64\ntrigger a > 1 "m"')
+    for act in (
+        lambda: hamlet.run(WORKLOAD, path),
+        lambda: hamlet.policies.run(policy, path),
+        lambda: hamlet.streams.run(spec, path),
+    ):
+        with pytest.raises(hamlet.OptionError, match=said):
+            act()

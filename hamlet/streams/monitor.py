@@ -15,9 +15,9 @@ from hamlet.input.columns import Int64Array
 from hamlet.input.input_schema import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
-from hamlet.input.ticks import MOST_TICKS, seconds_of
+from hamlet.input.ticks import seconds_of
 from hamlet.input.widening import is_clock
-from hamlet.language.schema import Clock
+from hamlet.language.schema import MOST_TICKS, Clock
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row

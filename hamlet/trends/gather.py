@@ -14,6 +14,7 @@ import pyarrow as pa
 from hamlet.findings.local import LocalPredicate, of_type
 from hamlet.input.columns import integers
 from hamlet.input.events import EventSource
+from hamlet.input.moments import joined, seconds
 from hamlet.input.widening import unified
 from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import Reference, Shift
@@ -118,6 +119,9 @@ def gathered(query: AnalysedQuery, source: EventSource, window: tuple[int, int],
     table = unified(pa.concat_tables(parts)).combine_chunks()
     rows = {each: set(np.nonzero(np.concatenate(masks))[0].tolist()) for each, masks in taken.items()}
     moments = _moments(table, source)
+    if schema.clock.is_fraction:  # from here on times are what rows show
+        place = table.schema.get_field_index(schema.clock.column)
+        table = table.set_column(place, schema.clock.column, seconds(joined(table.column(place))))
     partitions = [
         Partition(table, places, moments, rows, query)
         for key, places in _partitions(query, table, schema.type_column)
