@@ -13,7 +13,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
-from hamlet.errors import OptionError, UnsupportedError, WorkloadError
+from hamlet.errors import OptionError, WorkloadError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,7 +99,7 @@ def test_names_of_the_session(spark: SparkSession, frames: dict[str, DataFrame])
     assert [each.name for each in spark.catalog.listTables() if each.isTemporary] == []
 
 
-def test_mistakes_have_their_places_before_a_job(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
+def test_mistakes_have_their_places_before_a_job(frames: dict[str, DataFrame]) -> None:
     for text, said in (
         ("SELECT * FROM ticks MATCH_RECOGNIZE (PATTERN (a) DEFINE a AS prise > 1)", "1:62"),
         ("SELECT * FROM ticks MATCH_RECOGNIZE (MEASURES MAX(at)::TIME AS t PATTERN (a) DEFINE a AS true)", "lacks"),
@@ -112,8 +112,6 @@ def test_mistakes_have_their_places_before_a_job(spark: SparkSession, frames: di
         assert said in str(error.value).lower()
     with pytest.raises(OptionError, match="2 queries"):
         hamlet.spark.sql(f"{STATEMENTS[0]}; {STATEMENTS[1]}", frames)
-    with pytest.raises(UnsupportedError, match="streaming"):
-        hamlet.spark.sql(STATEMENTS[0], {"ticks": spark.readStream.format("rate").load()})
 
 
 def test_submit_writes_the_rows_of_each_query(spark: SparkSession, tmp_path: Path) -> None:

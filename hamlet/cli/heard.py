@@ -128,11 +128,7 @@ RULES = (
     ),
     Rule(
         ("max_memory",),
-        lambda call: (
-            call.command == "submit"
-            and call.only(POLICIES, SPECIFICATIONS)
-            and not (call.only(POLICIES) and call.asks("stream"))
-        ),
+        lambda call: call.command == "submit" and call.only(POLICIES, SPECIFICATIONS) and not call.asks("stream"),
         "is not heard on Spark, where executors have limits of their own; hamlet monitor hears it",
     ),
     Rule(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live import Live, States
-from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
 from hamlet.engine.live_filter import filter_of
@@ -155,18 +155,13 @@ def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Map
     """The continuous job, until it is stopped."""
     if given["checkpoint"] is None:
         raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
-    other = next((name for name in ("overwrite", "statistics", "slices", "partitions") if given[name]), None)
-    if other is not None:
-        raise click.UsageError(f"--{other} belongs to a batch of a policy; leave it out with --stream")
-    from hamlet.spark.policy_stream import submit_stream  # brings in pyspark, which nothing else needs
+    if given["overwrite"]:
+        raise click.UsageError("--overwrite belongs to a batch of a policy; leave it out with --stream")
+    from hamlet.spark import policies  # brings in pyspark, which nothing else needs
+    from hamlet.spark.policy_stream import submit_stream
 
-    columns = dict(settings.columns)
-    if columns.pop("bad_rows", "error") == "drop":
-        raise click.UsageError(
-            "--bad-rows drop is not supported for a policy with --stream, whose files are read by Spark"
-        )
-    if columns.pop("delimiter", None) is not None:
-        raise click.UsageError("--delimiter is not supported for a policy with --stream, whose files are read by Spark")
+    statistics = given["statistics"]
+    rates = None if statistics is None else policies.rates_from(_json_of(statistics), policy, settings.negate)
     if not isinstance(settings.source, str):
         raise click.UsageError("--stream of a policy follows one folder; give one --input")
     return submit_stream(
@@ -175,17 +170,15 @@ def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Map
         given["output"],
         given["checkpoint"],
         output_format=given["output_format"],
-        input_format=columns.pop("input_format", None),
-        master=given["master"],
-        trigger=given["trigger"],
-        available_now=given["available_now"],
-        files_per_batch=given["files_per_batch"],
+        slices=given["slices"] or given["partitions"],
+        statistics=rates,
         negate=settings.negate,
         time_points=settings.time_points,
         lateness=settings.lateness,
         late=settings.late,
         max_memory=settings.max_memory,
-        **columns,
+        **following(given),
+        **settings.columns,
     )
 
 

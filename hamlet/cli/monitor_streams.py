@@ -14,7 +14,7 @@ import pyarrow as pa
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live import Live, States
 from hamlet.cli.loading import load
-from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.engine.where import chosen_events
 from hamlet.errors import DataError, Diagnostic, WorkloadError
@@ -343,9 +343,43 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
 
 def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Run specifications as a Spark job."""
-    from hamlet.spark.specifications import submit as submit_specification
-
     specs = _parsed(paths)
     if len(specs) > 1:
         raise click.UsageError("one specification a job: give one .lola file")
+    if options["stream"]:
+        return _follow(specs[0], settings, options)
+    from hamlet.spark.specifications import submit as submit_specification
+
     return submit_specification(specs[0], settings, options)
+
+
+def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The continuous job, until it is stopped."""
+    if given["checkpoint"] is None:
+        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    if given["overwrite"]:
+        raise click.UsageError("--overwrite belongs to a batch; --stream goes on from its checkpoint")
+    period = (("--where", settings.where), ("--from", settings.since), ("--to", settings.until))
+    other = next((name for name, value in period if value is not None), None)
+    if other is not None:
+        raise click.UsageError(f"{other} belongs to a batch of a specification; leave it out with --stream")
+    if not isinstance(settings.source, str):
+        raise click.UsageError("--stream of a specification follows one folder; give one --input")
+    from hamlet.spark.specification_stream import submit_stream  # brings in pyspark, which nothing else needs
+
+    names = ("time_column", "time_unit", "input_format", "delimiter", "bad_rows")
+    return submit_stream(
+        spec,
+        settings.source,
+        given["output"],
+        given["checkpoint"],
+        output_format=given["output_format"],
+        slices=given["slices"] or given["partitions"],
+        values=settings.values,
+        start=settings.start,
+        lateness=settings.lateness,
+        late=settings.late,
+        max_memory=settings.max_memory,
+        **following(given),
+        **{name: settings.columns[name] for name in names if settings.columns.get(name) is not None},
+    )

@@ -184,6 +184,12 @@ class Part:
     tuples: Sequence[str] | None = None
 
 
+def following(given: Mapping[str, Any]) -> dict[str, Any]:
+    """How a continuous Spark job follows its folder, of what the command line says."""
+    names = ("master", "trigger", "available_now", "files_per_batch", "verbose", "conf", "log_level")
+    return {name: given[name] for name in names}
+
+
 class Prepared(Protocol):
     """Files of one notation, checked, beside an input that is open."""
 

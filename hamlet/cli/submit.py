@@ -10,7 +10,7 @@ import click
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import QUERIES, extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.notations import QUERIES, extension_of, following, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -28,7 +28,6 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import summary_line, task_bar
 from hamlet.cli.sql import is_sql, tables_of, text_of
-from hamlet.errors import UnsupportedError
 
 _STREAM_DEFAULTS = {
     "checkpoint": None,
@@ -37,6 +36,9 @@ _STREAM_DEFAULTS = {
     "trigger": None,
     "files_per_batch": None,
     "available_now": False,
+    "verbose": False,
+    "conf": (),
+    "log_level": None,
 }
 _POLICY_DEFAULTS = {
     "signature": None,
@@ -87,6 +89,19 @@ _STREAM_OPTIONS = (
         "--files-per-batch", metavar="N", type=click.IntRange(min=1), help="Most files that a --stream takes at once."
     ),
     click.option("--available-now", is_flag=True, help="Stop a --stream when all present files have been read."),
+    click.option(
+        "--verbose",
+        is_flag=True,
+        help="Say a line per micro-batch of a --stream: events, late ones, bytes kept, files behind, seconds.",
+    ),
+    click.option(
+        "--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark's own for a --stream; may be repeated."
+    ),
+    click.option(
+        "--log-level",
+        type=click.Choice(["ALL", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF"], case_sensitive=False),
+        help="What Spark logs in a --stream.",
+    ),
 )
 
 
@@ -160,8 +175,9 @@ _STREAM_OPTIONS = (
         "--slices",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Slices of a policy's valuations; by default one for each task.",
+        help="Slices: of a policy's valuations, and of all that a --stream runs; by default one for each task.",
     ),
+    click.option("--values", is_flag=True, help="Rows of the output streams of a specification, too."),
     *COLUMN_OPTIONS,
     TIMEZONE,
     *READING_OPTIONS,
@@ -178,8 +194,8 @@ def command(
 ) -> None:
     """Run a workload, a policy or a specification as a Spark job; needs pyspark and Java 17 or newer.
 
-    A batch job, or with --stream one that goes on as files are added to the input folder: rows of a window are written
-    once it has closed, and a job that was killed goes on from its checkpoint.
+    A batch job, or with --stream one that goes on as files are added to the input folder: rows are written once no
+    later event can change them, and a job that was killed goes on from its checkpoint.
     """
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
@@ -189,7 +205,8 @@ def command(
     refuse_unheard([extension_of(workload)])
     own = {name: options.pop(name) for name in _POLICY_DEFAULTS}
     extension = extension_of(workload)
-    changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
+    changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items() if name != "slices"}
+    changed["slices"] = own["slices"] is not None and not stream
     only_for([extension], changed, ".mfotl", "policies")
     period = {"since": options.pop("since"), "until": options.pop("until")}
     if extension != QUERIES:
@@ -200,6 +217,8 @@ def command(
         _monitor(extension, workload, given, output, stream, queries)
         return
     options |= period
+    options["partitions"] = options["partitions"] or own["slices"]
+    only_for([".sase"], {"values": options.pop("values")}, ".lola", "specifications")
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
         _follow(workload, source, output, queries, quiet, streaming, options)
@@ -222,17 +241,17 @@ def command(
 
 def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool, options: dict[str, Any]) -> None:
     """A job for a file of SQL with row patterns."""
-    if stream:
-        raise UnsupportedError(
-            "row patterns run in a batch on Spark, without --stream: the rows of a match may come in any number of "
-            "micro-batches; hamlet.matching.Matcher finds matches as rows come"
-        )
     context = click.get_current_context()
-    heard = ("workload", "source", "output", "quiet", "stream", "master", "input_format", "output_format", "overwrite")
+    heard = {"workload", "source", "output", "quiet", "stream", "master", "input_format", "output_format"}
+    heard |= {*_STREAM_DEFAULTS, "slices", "partitions", "delimiter", "bad_rows"} if stream else {"overwrite"}
     for parameter in context.command.params:
         name = str(parameter.name)
         if name not in heard and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{parameter.opts[0]} would do nothing: the text says what row patterns read")
+    if stream:
+        _match_stream(workload, source, output, quiet, options)
+        return
+    _refuse_streaming({name: options[name] for name in _STREAM_DEFAULTS})
     from hamlet.spark.patterns import submit
 
     started = time.perf_counter()
@@ -248,6 +267,35 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
         keep=[workload],
     )
     if not quiet:
+        click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+
+
+def _match_stream(workload: str, source: Input, output: str, quiet: bool, options: dict[str, Any]) -> None:
+    """The continuous job of a file of SQL, until it is stopped."""
+    if options["checkpoint"] is None:
+        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    from hamlet.spark.patterns import submit_stream
+
+    started = time.perf_counter()
+    lateness = options["lateness"]
+    stats = submit_stream(
+        text_of(workload),
+        workload,
+        tables_of(source, options["input_format"]),
+        output,
+        options["checkpoint"],
+        slices=options["slices"] or options["partitions"],
+        lateness=int(lateness) if lateness.isdecimal() else lateness,
+        late=options["late"],
+        input_format=options["input_format"],
+        delimiter=options["delimiter"],
+        bad_rows=options["bad_rows"],
+        output_format=options["output_format"] or "parquet",
+        **following(options),
+    )
+    if not quiet:
+        for note in stats["notes"]:
+            click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 

@@ -82,6 +82,8 @@ class CsvFile:
         self.dropped = Dropped()
         self._drops = form.bad_rows == "drop"
         self._delimiter = form.of(path)
+        self._nulls = NULLS if form.nulls is None else list(form.nulls)
+        self._no_text = ("",) if form.nulls is None else tuple(each for each in form.nulls if each)
         self._loose: dict[str, pa.DataType] = {}  # key columns with text in them, of rows that are dropped
         self._type_column = type_column
         self._key = key
@@ -96,7 +98,7 @@ class CsvFile:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows in the order of the file."""
         for batch in self._scan({column: self._types[column] for column in columns}):
-            yield with_nulls(batch)
+            yield with_nulls(batch, self._no_text)
 
     def _parsing(self, told: bool = False) -> pa_csv.ParseOptions:
         """How lines are cut into fields; `told` counts those that are dropped."""
@@ -134,7 +136,7 @@ class CsvFile:
             read_options=pa_csv.ReadOptions(use_threads=threads, block_size=_BLOCK),
             parse_options=self._parsing(told),
             convert_options=pa_csv.ConvertOptions(
-                column_types=types, include_columns=list(types), null_values=NULLS, strings_can_be_null=False
+                column_types=types, include_columns=list(types), null_values=self._nulls, strings_can_be_null=False
             ),
         )
         with reader:
@@ -159,7 +161,7 @@ class CsvFile:
             values = pa.array([_key_of(text, kind) for text in texts.to_pylist()], kind)
             good = values.is_valid()
             if name not in self._key.names:  # a value that is not there is none that is wrong
-                good = pc.or_(good, pc.is_in(texts, pa.array(NULLS)))
+                good = pc.or_(good, pc.is_in(texts, pa.array(self._nulls)))
             if told:
                 for text in texts.filter(pc.invert(good)).to_pylist():
                     self.dropped.add(f"{name} is {text!r}")
@@ -168,7 +170,7 @@ class CsvFile:
 
     def _first_types(self) -> dict[str, pa.DataType]:
         """Column types by the first block; blocks behind it may widen them."""
-        options = pa_csv.ConvertOptions(null_values=NULLS, strings_can_be_null=False)
+        options = pa_csv.ConvertOptions(null_values=self._nulls, strings_can_be_null=False)
         parse = self._parsing()
         read = pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK)
         try:
@@ -402,12 +404,12 @@ def _key_of(text: str | None, kind: pa.DataType) -> Any:
         return None
 
 
-def with_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with NULL in place of empty strings."""
+def with_nulls(batch: pa.RecordBatch, texts: Sequence[str] = ("",)) -> pa.RecordBatch:
+    """The batch with NULL in place of empty strings, or of these."""
     for place, field in enumerate(batch.schema):
         if is_text(field.type):
             column = batch.column(place)
-            empty = pc.equal(column, scalar("").cast(field.type))
+            empty = pc.is_in(column, pa.array(texts, field.type))
             if pc.any(empty).as_py():
                 filled = pc.if_else(empty, pa.nulls(1, field.type)[0], column)
                 batch = batch.set_column(place, field, filled)

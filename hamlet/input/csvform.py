@@ -28,10 +28,13 @@ class CsvForm:
     bad_rows : {'error', 'drop'}
         What becomes of rows without a time, of CSV rows with too many or too few fields, and of lines that are no JSON
         object or have a value of another kind than the attribute had before (`hamlet.input.jsonbad`).
+    nulls : tuple of str, optional
+        What is NULL in CSV, in place of what usually is; the empty one is text in a column of text.
     """
 
     delimiter: str | None = None
     bad_rows: str = "error"
+    nulls: tuple[str, ...] | None = None
 
     @property
     def drops(self) -> bool:

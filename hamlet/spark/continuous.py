@@ -1,18 +1,18 @@
-"""The continuous job: Structured Streaming with engines as state, rows of a window once it has closed.
+"""The continuous job: Structured Streaming with monitors as state, rows once no later event can change them.
 
 ```
 streaming DataFrame
-  |  spark/online.packed        routed, and packed per slice; every slice is told the time
+  |  Work.packed                  routed, and packed per slice; every slice is told the time
   v
-one row per task and slice      groupBy(slice).transformWithState: engines are restored, pushed, advanced and saved
+one row per task and slice        groupBy(slice).transformWithState: monitors are restored, pushed, advanced and saved
   v
-partial rows of closed windows  those of one group meet, and are added up
+rows that are decided             of queries partial ones: those of one group meet, and are added up
   v
-DataFrame, or files             hamlet.spark.stream, hamlet submit --stream
+DataFrame, or files               hamlet.spark.stream, hamlet submit --stream
 ```
 
-The watermark of a micro-batch is the latest time seen before it minus the lateness. It is the engines' own: Spark's
-drops rows at or before its first watermark, time 0, and tells nobody. Engines are saved in Spark's state store, under
+The watermark of a micro-batch is the latest time seen before it minus the lateness. It is the monitors' own: Spark's
+drops rows at or before its first watermark, time 0, and tells nobody. Monitors are saved in Spark's state store, under
 the same checkpoint as the place in the input, so after a crash both go on from one place.
 """
 
@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -29,6 +30,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sf
 from pyspark.sql.functions import col, create_map, lit
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -36,22 +38,29 @@ from pyspark.sql.types import StructField, StructType
 
 from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.input.ticks import Lateness, ticks_of
+from hamlet.language.schema import Clock
+from hamlet.output.columnar import file_writer, folder_of
 from hamlet.output.files import part_file
 from hamlet.output.place import folder_name
+from hamlet.output.typed import typed_rows, typed_schema
 from hamlet.parallel.routing.placement import plain
-from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
+from hamlet.parallel.routing.routing import MOST_CLASSES
 from hamlet.spark.frames import arrow_schema
 from hamlet.spark.job import Job
-from hamlet.spark.online import CLOSED, COUNTS, PACKED, Online, bucketed, met, packed
-from hamlet.spark.rows import WRITTEN, Presenter, result_batches, write_files
+from hamlet.spark.online import QueryWork, met
+from hamlet.spark.packets import from_bytes
+from hamlet.spark.rows import Presenter, result_batches, write_files
 from hamlet.spark.session import guarded
+from hamlet.spark.sliced import CLOSED, PACKED, TimedWork, Work
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 DELAY = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
-STATE = "slices int, engines binary"
+STATE = "slices int, monitor binary"
+COUNTS = -1  # a bucket that holds no rows but what the slice has counted
+OBSERVED = "hamlet"  # the name of the counters in Spark's progress
 
 
 def check_streaming(frame: DataFrame) -> None:
@@ -79,8 +88,121 @@ def check_streaming(frame: DataFrame) -> None:
         )
 
 
-class Continuous:
-    """A workload over a streaming DataFrame, as a plan.
+def lateness_of(frame: DataFrame, clock: Clock, lateness: Lateness | None) -> int:
+    """The lateness in ticks; by default that of the watermark on the time column, 0 where it has none."""
+    if lateness is None:
+        delay = frame.schema[clock.column].metadata.get(DELAY)
+        lateness = 0 if delay is None else f"{delay} ms"
+    return ticks_of(lateness, clock)
+
+
+def check_late(late: str) -> None:
+    """Raise OptionError where `late` is no such choice."""
+    if late not in ("error", "drop"):
+        raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
+
+
+def closed(work: Work, events: DataFrame) -> DataFrame:
+    """What slices decide, as `hamlet.spark.sliced.CLOSED`; `events` have the columns that the work reads."""
+    check_streaming(events)
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        return work.packed(context.partitionId(), batches)
+
+    packets = mapped(events, task, from_arrow_schema(PACKED))
+    # Spark hashes the keys: labels whose hash is right keep slices apart where there are as many partitions.
+    labels = labels_of(packets.sparkSession, work.slices)
+    pairs = create_map(*(lit(value) for pair in enumerate(labels) for value in pair))
+    keyed = packets.withColumn("label", pairs[col("slice")]).groupBy("label")
+    found = keyed.transformWithState(
+        statefulProcessor=_Processor(work),
+        outputStructType=from_arrow_schema(CLOSED),
+        outputMode="Append",
+        timeMode="None",
+    )
+    counted = [sf.sum(name).alias(name) for name in ("events", "late_events", "kept_bytes")]
+    return found.observe(OBSERVED, *counted, sf.max("latest").alias("latest"))
+
+
+class _Processor(StatefulProcessor):
+    """The monitor of a slice."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Spark's name for the beginning."""
+        self._state = handle.getValueState("monitor", STATE)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
+        """The events of a micro-batch; gives what is decided."""
+        with guarded():
+            yield from self._closed(rows)
+
+    def _closed(self, rows: Iterator[Row]) -> Iterator[Row]:
+        first = next(rows)
+        slice = self._work.opened(first["slice"], self._saved())
+        for row in chain([first], rows):
+            slice.take(row["first"], row["latest"], row["read"], row["events"])
+        none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None}
+        for bucket, data in slice.closed():
+            yield Row(bucket=bucket, rows=data, **none)
+        counts = {name: getattr(slice, name) for name in ("late_events", "kept_bytes", "latest")}
+        yield Row(bucket=COUNTS, rows=None, events=slice.read, **counts)
+        self._state.update((self._work.slices, slice.save()))
+
+    def _saved(self) -> bytes | None:
+        """The monitor as the last micro-batch left it."""
+        found = self._state.get() if self._state.exists() else None
+        if found is None:
+            return None
+        slices, monitor = found
+        if slices != self._work.slices:
+            raise OptionError(
+                f"the checkpoint was made with {slices} slices, and the job has {self._work.slices} now\n"
+                f"hint: give partitions={slices} (--partitions {slices}), or begin with a new checkpoint"
+            )
+        return bytes(monitor)
+
+    def close(self) -> None:
+        """Spark's name for the end."""
+
+
+def frame_of(work: TimedWork, events: DataFrame) -> DataFrame:
+    """Result rows of what goes by time."""
+    plain = typed_schema(work.rows)
+    carried = from_arrow_schema(_spoken(plain), prefer_timestamp_ntz=True)
+
+    def rows(batches: Batches) -> Batches:
+        for batch in batches:
+            for data in batch.column(1).drop_null().to_pylist():
+                for part in from_bytes(data):
+                    yield typed_rows(part).cast(_spoken(plain))
+
+    return mapped(closed(work, events), rows, carried)
+
+
+_UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
+
+
+def _spoken(schema: pa.Schema) -> pa.Schema:
+    """The types of rows as Spark has them."""
+    fields = []
+    for each in schema:
+        kind = _UNSIGNED.get(each.type, each.type)
+        if pa.types.is_timestamp(kind):
+            kind = pa.timestamp("us", kind.tz)
+        fields.append(pa.field(each.name, pa.string() if pa.types.is_null(kind) else kind))
+    return pa.schema(fields)
+
+
+# --------------------------------------------------------------------------------------------------- queries
+
+
+def query_work(job: Job, frame: DataFrame, lateness: Lateness | None, late: str) -> QueryWork:
+    """Queries over a streaming DataFrame.
 
     Parameters
     ----------
@@ -90,160 +212,192 @@ class Continuous:
     lateness : int, float, str, datetime.timedelta or None
         As `hamlet.Engine`; None for that of the watermark on the time column, 0 where it has none.
     late : {'error', 'drop'}
-
-    Attributes
-    ----------
-    batches, events, late_events : int
-        Micro-batches that `writer` has written, events read for them, and events among these dropped as late.
     """
-
-    def __init__(self, job: Job, frame: DataFrame, lateness: Lateness | None, late: str) -> None:
-        check_streaming(frame)
-        if late not in ("error", "drop"):
-            raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
-        if len(job.routes) > MOST_CLASSES:
-            raise UnsupportedError(f"a continuous job takes at most {MOST_CLASSES} classes of partition attributes")
-        endless = [each.name for each in job.shipment.workload.queries if each.within is None]
-        if endless:
-            raise UnsupportedError(
-                f"{one_of(endless, 'and')}: WITHIN ALL has rows when the stream ends, and a continuous job has no end\n"
-                "hint: give windows a length, as in WITHIN 1 d, or run a batch job over what has come so far"
-            )
-        clock = job.schema.clock
-        if lateness is None:
-            delay = frame.schema[clock.column].metadata.get(DELAY)
-            lateness = 0 if delay is None else f"{delay} ms"
-        self._job = job
-        self.batches = self.events = self.late_events = 0
-        self._late = late
-        self._lateness = ticks_of(lateness, clock)
-        self._slicing = plain(job.compiled, job.routes, job.partitions)
-
-    def closed(self) -> DataFrame:
-        """Partial rows of closed windows as `hamlet.spark.online.CLOSED`."""
-        job, slicing = self._job, self._slicing
-        shipment, routes = job.shipment, job.routes
-        packets = mapped(job.everything(), partial(packed, shipment, routes, slicing), from_arrow_schema(PACKED))
-        # Spark hashes the keys: labels whose hash is right keep slices apart where there are as many partitions.
-        labels = labels_of(packets.sparkSession, slicing.slices)
-        pairs = create_map(*(lit(value) for pair in enumerate(labels) for value in pair))
-        keyed = packets.withColumn("label", pairs[col("slice")]).groupBy("label")
-        processor = _Slice(shipment, routes, slicing, self._lateness, self._late)
-        return keyed.transformWithState(
-            statefulProcessor=processor,
-            outputStructType=from_arrow_schema(CLOSED),
-            outputMode="Append",
-            timeMode="None",
+    check_streaming(frame)
+    check_late(late)
+    if len(job.routes) > MOST_CLASSES:
+        raise UnsupportedError(f"a continuous job takes at most {MOST_CLASSES} classes of partition attributes")
+    endless = [each.name for each in job.shipment.workload.queries if each.within is None]
+    if endless:
+        raise UnsupportedError(
+            f"{one_of(endless, 'and')}: WITHIN ALL has rows when the stream ends, and a continuous job has no end\n"
+            "hint: give windows a length, as in WITHIN 1 d, or run a batch job over what has come so far"
         )
-
-    def results(self) -> DataFrame:
-        """Result rows; columns as `hamlet.spark.run`."""
-        schema = self._job.result_type()
-        numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
-        arrow, shipment, names = arrow_schema(schema), self._job.shipment, numbered.names
-
-        def merge(batches: Batches) -> Batches:
-            rows = (rows for _, rows in Presenter(shipment).rows(met(batches)[0]))
-            return result_batches(rows, shipment, arrow, names)
-
-        spread = self.closed().repartition(self._slicing.slices, col("bucket"))
-        return mapped(spread, merge, numbered).toDF(*schema.names)
-
-    def writer(self, folder: Path, output_format: str) -> Callable[[DataFrame, int], None]:
-        """What writes a micro-batch as files, the same ones however often it is run."""
-
-        def write(frame: DataFrame, batch: int) -> None:
-            read, late = _write_batch(self._job.shipment, folder, output_format, frame, batch)
-            self.batches += 1
-            self.events += read
-            self.late_events += late
-
-        return write
+    ticks = lateness_of(frame, job.schema.clock, lateness)
+    return QueryWork(job.shipment, job.routes, plain(job.compiled, job.routes, job.partitions), ticks, late)
 
 
-class _Slice(StatefulProcessor):
-    """The engines of a slice."""
+def query_frame(job: Job, work: QueryWork) -> DataFrame:
+    """Result rows of queries; columns as `hamlet.spark.run`."""
+    schema = job.result_type()
+    numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
+    arrow, shipment, names = arrow_schema(schema), job.shipment, numbered.names
 
-    def __init__(self, shipment: Shipment, routes: Any, slicing: Slicing, lateness: int, late: str) -> None:
-        self._shipment = shipment
-        self._routes = routes
-        self._slicing = slicing
-        self._lateness = lateness
-        self._late = late
+    def merge(batches: Batches) -> Batches:
+        rows = (rows for _, rows in Presenter(shipment).rows(met(batches)))
+        return result_batches(rows, shipment, arrow, names)
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Spark's name for the beginning."""
-        self._state = handle.getValueState("engines", STATE)
-
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """The events of a micro-batch; gives partial rows."""
-        with guarded():
-            yield from self._closed(rows)
-
-    def _closed(self, rows: Iterator[Row]) -> Iterator[Row]:
-        saved = self._saved()
-        first = next(rows)
-        slices = self._slicing.slices
-        online = Online(self._shipment, self._routes, self._slicing, first["slice"], self._lateness, self._late, saved)
-        for row in chain([first], rows):
-            online.take(row["latest"], row["read"], row["events"])
-        for bucket, data in bucketed(online.closed(), slices, self._shipment.tops):
-            yield Row(bucket=bucket, rows=data)
-        yield Row(bucket=COUNTS, rows=online.counts)
-        self._state.update((slices, online.save()))
-
-    def _saved(self) -> bytes | None:
-        """The engines as the last micro-batch left them."""
-        found = self._state.get() if self._state.exists() else None
-        if found is None:
-            return None
-        slices, engines = found
-        if slices != self._slicing.slices:
-            raise OptionError(
-                f"the checkpoint was made with {slices} slices, and the job has {self._slicing.slices} now\n"
-                f"hint: give partitions={slices} (--partitions {slices}), or begin with a new checkpoint"
-            )
-        return bytes(engines)
-
-    def close(self) -> None:
-        """Spark's name for the end."""
+    spread = closed(work, job.everything()).repartition(work.slices, col("bucket"))
+    return mapped(spread, merge, numbered).toDF(*schema.names)
 
 
 # ----------------------------------------------------------------------------------------------------- files
 
 
-def _write_batch(shipment: Shipment, folder: Path, output_format: str, frame: DataFrame, batch: int) -> tuple[int, int]:
-    """Write the rows of a micro-batch, in place of what an earlier attempt at it has left; events read, late events.
+class Sink:
+    """Where the rows of a continuous job become files.
+
+    Attributes
+    ----------
+    folders : sequence of str
+        Those of the queries, of the policy, of the specification.
+    """
+
+    folders: Sequence[str]
+
+    def spread(self, frame: DataFrame) -> DataFrame:
+        """What a micro-batch decides, in the tasks that write it."""
+        return frame
+
+    def write(self, beside: str, part: str, batches: Batches) -> int:
+        """Write the files of a task, whose names begin with ``part-`` and `part`, into their folders; gives rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class QuerySink(Sink):
+    """Files of queries."""
+
+    shipment: Shipment
+    output_format: str
+
+    @property
+    def folders(self) -> list[str]:  # type: ignore[override]
+        """One for each query."""
+        return [folder_name(name) for name in Presenter(self.shipment).names]
+
+    def spread(self, frame: DataFrame) -> DataFrame:
+        """Partial rows of a group meet."""
+        return frame.repartition(frame.sparkSession.sparkContext.defaultParallelism, col("bucket"))
+
+    def write(self, beside: str, part: str, batches: Batches) -> int:
+        """Merge partial rows, and write them."""
+        written = write_files(self.shipment, beside, self.output_format, part, met(batches))
+        return sum(batch.column("rows").to_pylist()[0] for batch in written)
+
+
+@dataclass(frozen=True)
+class TimedSink(Sink):
+    """Files of what goes by time.
+
+    Attributes
+    ----------
+    work : TimedWork
+    kind, name : str
+        Of the folder: ``policy=late``.
+    output_format : str
+    sparse, tuples
+        As of `hamlet.output.columnar.file_writer`.
+    """
+
+    work: TimedWork
+    kind: str
+    name: str
+    output_format: str
+    sparse: bool = False
+    tuples: tuple[str, ...] | None = None
+
+    @property
+    def folders(self) -> list[str]:  # type: ignore[override]
+        """The one."""
+        return [folder_of(self.kind, self.name)]
+
+    def write(self, beside: str, part: str, batches: Batches) -> int:
+        """Write rows; no file where there are none."""
+        data = (each for batch in batches for each in batch.column(1).drop_null().to_pylist())
+        found = [each for piece in data for each in from_bytes(piece)]
+        if not found:
+            return 0
+        own = Path(beside, f".task-{part}")
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir()
+        form, schema = self.output_format, self.work.rows
+        with file_writer(own, form, self.kind, self.name, schema, self.sparse, self.tuples) as put:
+            for batch in found:
+                put(batch)
+        (folder,) = own.iterdir()
+        (made,) = folder.iterdir()
+        made.replace(Path(beside, folder.name, f"part-{part}{made.suffix}"))
+        shutil.rmtree(own)
+        return sum(batch.num_rows for batch in found)
+
+
+class Written:
+    """Writes micro-batches as files, the same ones however often one is run.
 
     Each task writes beside the results; when all have, the files are renamed. A micro-batch that is run again after a
     crash has the same rows and the same names, so no row is there twice, whoever reads the folder.
+
+    Parameters
+    ----------
+    sink : Sink
+    folder : pathlib.Path
+        Of the results.
+
+    Attributes
+    ----------
+    batches, events, late_events, rows : int
+        Of this run.
     """
+
+    def __init__(self, sink: Sink, folder: Path) -> None:
+        self._sink, self._folder = sink, folder
+        self.batches = self.events = self.late_events = self.rows = 0
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        """Write a micro-batch."""
+        events, late, rows = _write_batch(self._sink, self._folder, frame, batch)
+        self.batches += 1
+        self.events += events
+        self.late_events += late
+        self.rows += rows
+
+
+def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> tuple[int, int, int]:
+    """Write the rows of a micro-batch, in place of what an earlier attempt at it has left; gives what it counted."""
     beside = folder / f".batch-{batch:08}"
     shutil.rmtree(beside, ignore_errors=True)
-    presenter = Presenter(shipment)
-    for name in presenter.names:
-        (beside / folder_name(name)).mkdir(parents=True)
-    write = partial(write_files, shipment, str(beside), output_format)
-
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context is not None
-        rows, read, late = met(batches)
-        yield from write(f"{batch:08}-{context.partitionId():05}", rows)
-        counts = {"query": COUNTS, "rows": read, "infinite": late, "most": "0"}
-        yield pa.RecordBatch.from_pylist([counts], WRITTEN)
-
-    spread = frame.repartition(frame.sparkSession.sparkContext.defaultParallelism, col("bucket"))
-    written = mapped(spread, task, "query int, rows long, infinite long, most string").collect()
-    for name in presenter.names:
-        place = folder / folder_name(name)
+    names = sink.folders
+    for name in names:
+        (beside / name).mkdir(parents=True)
+    write = partial(_write_part, sink, str(beside), f"{batch:08}")
+    counts = mapped(sink.spread(frame), write, "events long, late_events long, rows long").collect()
+    for name in names:
+        place = folder / name
         for old in place.glob(f"part-{batch:08}-*"):
             old.unlink()
-        for fresh in (beside / folder_name(name)).glob("part-*"):
+        for fresh in (beside / name).glob("part-*"):
             fresh.replace(place / fresh.name)
     shutil.rmtree(beside, ignore_errors=True)
-    counts = [(each["rows"], each["infinite"]) for each in written if each["query"] == COUNTS]
-    return sum(read for read, _ in counts), sum(late for _, late in counts)
+    found = [sum(each[place] for each in counts) for place in range(3)]
+    return found[0], found[1], found[2]
+
+
+def _write_part(sink: Sink, beside: str, batch: str, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The files of a task, and what its rows have counted."""
+    context = TaskContext.get()
+    assert context is not None
+    events = late = 0
+
+    def counted() -> Batches:
+        nonlocal events, late
+        for each in batches:
+            events += sum(each.column("events").to_pylist())
+            late += sum(each.column("late_events").to_pylist())
+            yield each
+
+    rows = sink.write(beside, f"{batch}-{context.partitionId():05}", counted())
+    yield pa.RecordBatch.from_pydict({"events": [events], "late_events": [late], "rows": [rows]})
 
 
 def prepared(shipment: Shipment, folder: Path, output_format: str) -> None:

@@ -13,16 +13,16 @@ from pyspark.sql import SparkSession
 
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
-from hamlet.errors import OutputError, UnsupportedError
-from hamlet.input.csvform import Dropped
+from hamlet.errors import UnsupportedError
 from hamlet.output.place import check_beside, check_destination, staged
 from hamlet.planner.workload import Workload
 from hamlet.runtime.options import takes
 from hamlet.spark.batch import measured, partial_rows, tracing
-from hamlet.spark.checkpoint import LOCK, owned
-from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
+from hamlet.spark.checkpoint import FilesRead
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, QuerySink, Written, closed, prepared, query_work
 from hamlet.spark.counters import DroppedParam, StatsParam, events_seen, noted_of, summed
 from hamlet.spark.findings import unit_notes, warnings_of
+from hamlet.spark.following import Watch, awaited, notes_of, places
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
@@ -30,7 +30,7 @@ from hamlet.spark.layered_batch import submit_layers
 from hamlet.spark.layers import LAYERED, is_layered
 from hamlet.spark.options import Batch, Stream, SubmitOptions, SubmitStreamOptions, job_of
 from hamlet.spark.output import written
-from hamlet.spark.session import at_the_end, session, translated, watched
+from hamlet.spark.session import session, translated, watched
 
 _LOG = logging.getLogger("hamlet")
 
@@ -208,6 +208,12 @@ def submit_stream(
         Whether to stop when all files that are there have been read; windows that are still open stay open.
     files_per_batch : int, optional
         Most files of a micro-batch.
+    verbose : bool
+        Whether a line per micro-batch goes to standard error: events, late ones, bytes kept, files behind, seconds.
+    conf : mapping of str to str, or iterable of str
+        Spark's own settings, by name or as ``name=value``.
+    log_level : str, optional
+        Of Spark's log.
     started : callable, optional
         Called with the running query.
     master, input_format, delimiter, bad_rows, output_format, partitions, **options
@@ -216,8 +222,8 @@ def submit_stream(
     Returns
     -------
     dict
-        Of this run: ``batches``, ``events``, ``late_events`` that were dropped, and ``notes``: a sentence about bad
-        rows that were.
+        Of this run: ``batches``, ``events``, ``late_events`` that were dropped, ``rows``, and ``notes``: a sentence
+        about bad rows that were.
 
     Raises
     ------
@@ -225,19 +231,20 @@ def submit_stream(
         As `submit`; DataError at a late event.
     """
     chosen = job_of(Stream, Options, options)
-    folder, place = local_output(output).resolve(), local_path(checkpoint)
-    with contextlib.nullcontext() if place is None else owned(str(place)):
-        if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
-            raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
+    with places(output, checkpoint) as folder:
         return _follow(workload, sources_of(source), folder, checkpoint, chosen)
 
 
 def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: str, chosen: Stream) -> dict[str, Any]:
     """Run a continuous job, until it is stopped."""
     partitions = chosen.partitions
+    place = local_path(checkpoint)
+    files = None if place is None else FilesRead(str(place))
+    if files is not None:
+        files.check()
     events = opened(sources, workload, chosen)
     ours = SparkSession.getActiveSession() is None
-    with session(chosen.master) as spark, translated():
+    with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
         dropped = spark.sparkContext.accumulator({}, DroppedParam())
         frame = events.follow(spark, chosen.files_per_batch, lambda name, rows: dropped.add({name: rows}))
         partitions = default_partitions(frame) if partitions is None else partitions
@@ -247,24 +254,10 @@ def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: st
         job = Job(workload, events_of(frame, chosen.run), chosen.run, partitions, ", ".join(sources))
         if chosen.where is not None:
             job.look(chosen.choice)
-        plan = Continuous(job, frame, chosen.lateness, chosen.late)
+        work = query_work(job, frame, chosen.lateness, chosen.late)
         prepared(job.shipment, folder, chosen.output_format)
-        writer = chosen.writer(plan.closed(), checkpoint).outputMode("append")
-        query = writer.foreachBatch(plan.writer(folder, chosen.output_format)).start()
-        try:
-            if chosen.started is not None:
-                chosen.started(query)
-            query.awaitTermination()
-        finally:
-            with at_the_end():
-                query.stop()
-    found = Dropped()
-    for name, rows in sorted(dropped.value.items()):
-        found = found.plus(rows, name)
-    notes = [each for each in [found.sentence()] if each is not None]
-    return {"batches": plan.batches, "events": plan.events, "late_events": plan.late_events, "notes": notes}
-
-
-def _holds_something(folder: str) -> bool:
-    path = local_path(folder)
-    return path is None or (path.is_dir() and any(each.name != LOCK for each in path.iterdir()))
+        written = Written(QuerySink(job.shipment, chosen.output_format), folder)
+        writer = chosen.writer(closed(work, job.everything()), checkpoint).outputMode("append")
+        awaited([Watch(writer.foreachBatch(written.take).start(), files, chosen.verbose)], chosen)
+    counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
+    return {**counts, "notes": notes_of(dropped.value)}

@@ -14,8 +14,10 @@ from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.input.ticks import Lateness
 from hamlet.planner.workload import Workload, workload_of
-from hamlet.runtime.options import takes
-from hamlet.spark.continuous import Continuous
+from hamlet.policies import Policy
+from hamlet.policies.options import OnlineOptions
+from hamlet.runtime.options import made_of, takes
+from hamlet.spark.continuous import frame_of, query_frame, query_work
 from hamlet.spark.counters import StatsParam, noted_of, summed, tallies_of
 from hamlet.spark.counts import as_numbers
 from hamlet.spark.findings import of_layers, warnings_of
@@ -24,8 +26,13 @@ from hamlet.spark.job import Job
 from hamlet.spark.layers import LAYERED, is_layered, layers, union_of
 from hamlet.spark.look import Choice
 from hamlet.spark.options import Products, check_choice, check_partitions
+from hamlet.spark.patterns import sql
+from hamlet.spark.policy_stream import policy_frame
 from hamlet.spark.products import decided, made, put_together
 from hamlet.spark.session import check_pandas, translated
+from hamlet.spark.specification_stream import specification_frame
+from hamlet.streams import Specification
+from hamlet.streams.options import Options as StreamOptions
 
 if TYPE_CHECKING:
 
@@ -157,38 +164,36 @@ def run(
     return _told(results, counters | {"rows": sum(each.rows for each in tallies)}, said, began)
 
 
-@takes(Options, without=["trace"])
-def stream(
-    workload: Workload,
-    events: DataFrame,
-    *,
-    partitions: int | None = None,
-    lateness: Lateness | None = None,
-    late: Late = "error",
-    **options: Unpack[RunOptions],
-) -> DataFrame:
-    """Run a workload over a streaming DataFrame: rows of every window, once, after it has closed.
+def stream(work: Any, events: Any, **options: Any) -> DataFrame:
+    """Run queries, a policy, a specification or row patterns over a streaming DataFrame.
+
+    Rows come once no later event can change them: those of a window after it has closed, a verdict once it is decided,
+    a match once no later row can make it another one.
 
     Parameters
     ----------
-    workload : Workload
+    work : Workload, Policy, Specification or str
+        A text is SQL with row patterns, whose one table is the DataFrame. Work and events may change places.
     events : DataFrame
-        Of ``spark.readStream``. A window closes in the micro-batch in which the watermark passes its end; the watermark
-        is the latest time of all events, whatever their types, minus the lateness.
-    partitions : int, optional
-        Slices, which a checkpoint keeps to. By default as for `run`; best is what ``spark.sql.shuffle.partitions`` is.
+        Of ``spark.readStream``. The watermark, before which everything is final, is the latest time of all events,
+        whatever their types, minus the lateness.
+    slices : int, optional
+        Which a checkpoint keeps to; of queries also ``partitions``. By default for queries as for `run`, else the
+        session's parallelism; best is what ``spark.sql.shuffle.partitions`` is.
     lateness : int, float, str or datetime.timedelta, optional
         How far behind the latest time of earlier micro-batches an event may be; by default what ``withWatermark`` has
-        set on the time column, else 0.
+        set on the time column of queries, else 0.
     late : {'error', 'drop'}
         What becomes of later events.
     **options
-        As for `run`.
+        Of queries as for `run`; of a policy those of `hamlet.policies.Monitor` and ``statistics``; of a specification
+        those of `hamlet.streams.Monitor`; of SQL those of `sql`.
 
     Returns
     -------
     DataFrame
-        A streaming one, columns as those of `run`. To be written in the mode ``append``, with a checkpoint.
+        A streaming one. To be written in the mode ``append``, with a checkpoint. In Spark's progress
+        (``observedMetrics``) ``hamlet`` has ``events``, ``late_events``, ``kept_bytes`` and ``latest``.
 
     Raises
     ------
@@ -200,14 +205,55 @@ def stream(
     >>> rows = hamlet.spark.stream(workload, spark.readStream.schema(schema).parquet("trips/"))  # doctest: +SKIP
     >>> rows.writeStream.option("checkpointLocation", "state").parquet("rows")  # doctest: +SKIP
     """
-    chosen = options_of(options)
-    check_partitions(partitions)
+    if isinstance(work, DataFrame):
+        work, events = events, work
     check_pandas()
     if not isinstance(events, DataFrame) or not events.isStreaming:
         raise OptionError("hamlet.spark.stream takes a streaming DataFrame; hamlet.spark.run takes a batch")
     with translated():
-        job = Job(workload, events_of(events, chosen), chosen, partitions)
-        return Continuous(job, events, lateness, late).results()
+        if isinstance(work, Policy):
+            return _stream_policy(work, events, options)
+        if isinstance(work, Specification):
+            return _stream_specification(work, events, options)
+        if isinstance(work, str):
+            return sql(work, events, **options)
+        if "slices" in options:
+            options["partitions"] = options.pop("slices")
+        return _stream_queries(work, events, **options)
+
+
+@takes(Options, without=["trace"])
+def _stream_queries(
+    workload: Workload,
+    events: DataFrame,
+    *,
+    partitions: int | None = None,
+    lateness: Lateness | None = None,
+    late: Late = "error",
+    **options: Unpack[RunOptions],
+) -> DataFrame:
+    chosen = options_of(options)
+    check_partitions(partitions)
+    job = Job(workload, events_of(events, chosen), chosen, partitions)
+    return query_frame(job, query_work(job, events, lateness, late))
+
+
+def _stream_policy(policy: Policy, events: DataFrame, options: dict[str, Any]) -> DataFrame:
+    slices, statistics = options.pop("slices", None), options.pop("statistics", None)
+    check_partitions(slices)
+    chosen = made_of(OnlineOptions, options, ("slices", "statistics"))
+    return frame_of(*policy_frame(policy, events_of(events, Options(**chosen.columns)), chosen, slices, statistics))
+
+
+def _stream_specification(spec: Specification, events: DataFrame, options: dict[str, Any]) -> DataFrame:
+    slices = options.pop("slices", None)
+    check_partitions(slices)
+    chosen = made_of(StreamOptions, options, ("slices",))
+    columns = Options() if chosen.time_column is None else Options(time_column=chosen.time_column)
+    work, frame = specification_frame(spec, events_of(events, columns), chosen, slices)
+    for note in work.notes:
+        _LOG.warning(note)
+    return frame_of(work, frame)
 
 
 def _kind(events: object) -> str:

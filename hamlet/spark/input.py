@@ -7,7 +7,7 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from pyspark.sql.types import (
 
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
-from hamlet.input.csvform import Dropped
+from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import format_of, leaves, open_paths
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
@@ -291,22 +291,15 @@ class LocalFiles:
                 f"{source}: a continuous job (--stream) does not read columns that folders say (name=value); put them "
                 "into the files"
             )
-        paths = followed_paths(spark, source, files)
-        schema, arrow = self._carried()
         known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
-        hears = told or (lambda *_: None)
-        read = partial(
-            read_arrivals, self._key, self._options.type_column, self._input_format, self._form, hears, known, arrow
+        frame = arriving(
+            spark, source, files, self._key, self._options.type_column, self._input_format, self._form, known, told
         )
-        return mapped(paths, read, schema).toDF(*known.names)
+        return frame.toDF(*known.names)
 
     def _carried(self) -> tuple[StructType, pa.Schema]:
         """The columns as tasks give them to Spark: numbered, and by name in Arrow's types."""
-        schema = StructType(
-            [StructField(f"c{place}", spark_type(field.type)) for place, field in enumerate(self._fields)]
-        )
-        types = arrow_schema(schema).types
-        return schema, pa.schema([field.with_type(type) for field, type in zip(self._fields, types, strict=True)])
+        return carried(self._fields)
 
     def _parquet(self, spark: SparkSession) -> DataFrame:
         ancient = _int96_columns(self._paths[0])
@@ -332,6 +325,34 @@ class LocalFiles:
         read = partial(read_files, files, self._key, column, self._input_format, self._form, arrow)
         count = len(files)
         return mapped(spark.range(0, count, 1, count), read, schema)
+
+
+def carried(fields: Iterable[pa.Field]) -> tuple[StructType, pa.Schema]:
+    """Columns as tasks give them to Spark: numbered, and by name in Arrow's types."""
+    named = list(fields)
+    schema = StructType([StructField(f"c{place}", spark_type(field.type)) for place, field in enumerate(named)])
+    types = arrow_schema(schema).types
+    return schema, pa.schema([field.with_type(type) for field, type in zip(named, types, strict=True)])
+
+
+def arriving(
+    spark: SparkSession,
+    folder: Path,
+    files: int | None,
+    key: SortKey,
+    type_column: str,
+    input_format: str | None,
+    form: CsvForm,
+    known: pa.Schema,
+    told: Told | None = None,
+) -> DataFrame:
+    """The events of a folder as files come, in numbered columns; `known` are the columns and types that they have.
+
+    `told` hears, in tasks, of the rows of a file that were left out.
+    """
+    schema, arrow = carried(known)
+    read = partial(read_arrivals, key, type_column, input_format, form, told or (lambda *_: None), known, arrow)
+    return mapped(followed_paths(spark, folder, files), read, schema)
 
 
 def followed_paths(spark: SparkSession, folder: Path, files: int | None) -> DataFrame:

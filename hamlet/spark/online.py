@@ -9,8 +9,8 @@ Needs no pyspark.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,22 +29,10 @@ from hamlet.parallel.routing.routing import Ownership, Router, Slicing
 from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times, engine_batches
 from hamlet.spark.packets import as_bytes, from_bytes
+from hamlet.spark.sliced import PACKED, joined, unjoined
 from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
 
 UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told
-PACKED = pa.schema(
-    [
-        pa.field("slice", pa.int32(), nullable=False),
-        pa.field("latest", pa.int64(), nullable=False),  # ticks: of the events that the task has read
-        pa.field("read", pa.int64(), nullable=False),  # events, told to the first slice only
-        pa.field("events", pa.binary()),  # as an Arrow stream, with masks in front; NULL where there are none
-    ]
-)
-COUNTS = -1  # a bucket that holds no rows but numbers: events read, and events dropped as late
-CLOSED = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("rows", pa.binary(), nullable=False)])
-
-_LENGTH = struct.Struct("<Q")
-_COUNTS = struct.Struct("<QQ")
 
 
 def packed(
@@ -62,7 +50,7 @@ def packed(
     router = Router(compiled, slicing, [route.number for route in routes])
     for events in engine_batches(batches, columns_of(routes, schema), shipment.events):
         check_times(events, schema)
-        latest = int(integers(events.column(schema.clock.column), schema.clock.column)[0].max())
+        times = integers(events.column(schema.clock.column), schema.clock.column)[0]
         found = router.route(events)
         packets: list[bytes | None] = [None] * slicing.slices
         for slice in np.unique(found.slices).tolist():
@@ -71,7 +59,8 @@ def packed(
             head = pa.array(found.masks[mine])
             packets[slice] = as_bytes(pa.RecordBatch.from_arrays([head, *part.columns], [MASK, *part.schema.names]))
         read = [events.num_rows, *[0] * (slicing.slices - 1)]
-        columns = [range(slicing.slices), [latest] * slicing.slices, read, packets]
+        told = [int(times.min())] * slicing.slices, [int(times.max())] * slicing.slices
+        columns = [range(slicing.slices), *told, read, packets]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
@@ -133,13 +122,14 @@ class Online:
         saved: bytes | None = None,
     ) -> None:
         self._lateness = lateness
-        self._latest: int | None = None
+        self.latest: int | None = None
+        self._slices, self._tops = slicing.slices, shipment.tops
         parts = [part_of(shipment.workload, route.queries) for route in routes]
         if saved is None:
             options = {name: getattr(shipment.options, name) for name in shipment.options.__dataclass_fields__}
             self._engines = [_PartialEngine(part, lateness=UNBOUNDED, late=late, **options) for part in parts]
         else:
-            saves = zip(parts, _unjoined(saved), strict=True)
+            saves = zip(parts, unjoined(saved), strict=True)
             self._engines = [_restored(part, save) for part, save in saves]
         compiled = shipment.compiled()
         for route, engine in zip(routes, self._engines, strict=True):
@@ -150,7 +140,7 @@ class Online:
         self._dropped_before = self._dropped()
         self.read = 0
 
-    def take(self, latest: int, read: int, events: bytes | None) -> None:
+    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:  # noqa: ARG002
         """A row of `PACKED`: events of this micro-batch, in any order.
 
         Raises
@@ -159,7 +149,7 @@ class Online:
             At an event before the watermark of the micro-batch before, unless late events are dropped.
         """
         self.read += read
-        self._latest = latest if self._latest is None else max(latest, self._latest)
+        self.latest = latest if self.latest is None else max(latest, self.latest)
         for batch in [] if events is None else from_bytes(events):
             masks = batch.column(0).to_numpy()
             rest = batch.select(batch.schema.names[1:])
@@ -168,28 +158,34 @@ class Online:
                 if chosen.any():
                     engine.push_columns(rest if chosen.all() else rest.filter(pa.array(chosen)))
 
-    def closed(self) -> Iterator[pa.RecordBatch]:
+    def closed(self) -> Iterator[tuple[int, bytes]]:
         """Partial rows of the windows that this micro-batch closes."""
-        if self._latest is None:
-            return
+        return bucketed(self._closed(), self._slices, self._tops)
+
+    def _closed(self) -> Iterator[pa.RecordBatch]:
+        assert self.latest is not None
         for engine in self._engines:
-            engine.advance_columns(self._latest - self._lateness)
+            engine.advance_columns(self.latest - self._lateness)
             for executor, query, rows in engine.closed:
                 (compiled,) = (each for each in executor.workload.queries if each.analysed.index == query)
                 yield codec_of(compiled, executor.workload.schema).encode(rows)
 
     @property
-    def counts(self) -> bytes:
-        """What goes into the bucket `COUNTS`; a late event that several classes of queries need counts for each."""
-        return _COUNTS.pack(self.read, self._dropped() - self._dropped_before)
+    def late_events(self) -> int:
+        """Events that came too late; one that several classes of queries need counts for each."""
+        return self._dropped() - self._dropped_before
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that the engines keep."""
+        return sum(engine.held["bytes"] for engine in self._engines)
 
     def _dropped(self) -> int:
         return sum(int(engine.stats["late_events"]) for engine in self._engines)
 
     def save(self) -> bytes:
         """All engines as bytes."""
-        saves = [engine.save() for engine in self._engines]
-        return b"".join(part for save in saves for part in (_LENGTH.pack(len(save)), save))
+        return joined(engine.save() for engine in self._engines)
 
 
 def _restored(workload: Workload, save: bytes) -> _PartialEngine:
@@ -198,13 +194,38 @@ def _restored(workload: Workload, save: bytes) -> _PartialEngine:
     return engine
 
 
-def _unjoined(data: bytes) -> list[bytes]:
-    found, place = [], 0
-    while place < len(data):
-        start = place + _LENGTH.size
-        place = start + int(_LENGTH.unpack_from(data, place)[0])
-        found.append(data[start:place])
-    return found
+@dataclass(frozen=True)
+class QueryWork:
+    """Queries that run continuously.
+
+    Attributes
+    ----------
+    shipment : Shipment
+    routes : sequence of Route
+    slicing : Slicing
+    lateness : int
+        Ticks.
+    late : {'error', 'drop'}
+    """
+
+    shipment: Shipment
+    routes: Sequence[Route]
+    slicing: Slicing
+    lateness: int
+    late: str
+
+    @property
+    def slices(self) -> int:
+        """How many there are."""
+        return self.slicing.slices
+
+    def packed(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """Events as `PACKED`, with masks in front."""
+        return packed(self.shipment, self.routes, self.slicing, batches)
+
+    def opened(self, slice: int, saved: bytes | None) -> Online:
+        """The engines of a slice, as the micro-batch before has left them."""
+        return Online(self.shipment, self.routes, self.slicing, slice, self.lateness, self.late, saved)
 
 
 def bucketed(
@@ -229,17 +250,10 @@ def bucketed(
         yield bucket, as_bytes(batch)
 
 
-def met(batches: Iterable[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], int, int]:
-    """From batches of `CLOSED` the partial rows of all slices, by query, window and group; events read, late ones."""
-    rows: list[pa.RecordBatch] = []
-    counts = [(0, 0)]
-    for batch in batches:
-        for bucket, data in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-            if bucket == COUNTS:
-                counts.append(_COUNTS.unpack(data))
-            else:
-                rows += from_bytes(data)
+def met(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """From batches of `CLOSED` the partial rows of all slices, by query, window and group."""
+    packets = (data for batch in batches for data in batch.column(1).drop_null().to_pylist())
+    rows = [part for data in packets for part in from_bytes(data)]
     table = pa.Table.from_batches(rows, PARTIAL)
-    return table.sort_by([(name, "ascending") for name in PARTIAL.names[:3]]).to_batches(), *map(
-        sum, zip(*counts, strict=True)
-    )
+    found: list[pa.RecordBatch] = table.sort_by([(name, "ascending") for name in PARTIAL.names[:3]]).to_batches()
+    return found

@@ -102,6 +102,10 @@ class FollowOptions(TypedDict, total=False):
     trigger: str | None
     available_now: bool
     files_per_batch: int | None
+    verbose: bool
+    conf: Mapping[str, str] | Iterable[str]
+    log_level: str | None
+    started: Callable[[StreamingQuery], None] | None
 
 
 class SubmitStreamOptions(FileOptions, FollowOptions, total=False):
@@ -109,7 +113,6 @@ class SubmitStreamOptions(FileOptions, FollowOptions, total=False):
 
     lateness: Lateness
     late: Late
-    started: Callable[[StreamingQuery], None] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +196,33 @@ class Batch(FileJob):
 class Follow:
     """How a continuous job follows its folder; `hamlet.spark.submit_stream` says what each option means."""
 
+    master: str | None = None
     trigger: str | None = None
     available_now: bool = False
     files_per_batch: int | None = None
+    verbose: bool = False
+    conf: Mapping[str, str] | Iterable[str] = ()
+    log_level: str | None = None
+    started: Callable[[StreamingQuery], None] | None = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Spark's own settings.
+
+        Raises
+        ------
+        OptionError
+            Where one has no value.
+        """
+        if isinstance(self.conf, Mapping):
+            return {str(name): str(value) for name, value in self.conf.items()}
+        found = {}
+        for each in self.conf:
+            name, mark, value = each.partition("=")
+            if not mark or not name.strip():
+                raise OptionError(f"{each!r} is no setting of Spark; write name=value, as in spark.executor.memory=4g")
+            found[name.strip()] = value.strip()
+        return found
 
     def writer(self, frame: DataFrame, checkpoint: str) -> DataStreamWriter:
         """What writes a streaming DataFrame, as often as is asked for."""
@@ -211,7 +238,6 @@ class Stream(FileJob, Follow):
 
     lateness: Lateness = 0
     late: Late = "error"
-    started: Callable[[StreamingQuery], None] | None = None
 
 
 # ---------------------------------------------------------------------------------------------- policies
@@ -249,7 +275,11 @@ class PolicyStreamOptions(MonitorOptions, FollowOptions, total=False):
     """The options of `hamlet.spark.policy_stream.submit_stream`, by name."""
 
     master: str | None
+    slices: int | None
+    statistics: Rates | None
     input_format: str | None
+    delimiter: str | None
+    bad_rows: BadRows
     output_format: str
 
 
@@ -305,6 +335,14 @@ class PolicyStream(Follow):
     """
 
     run: OnlineOptions
-    master: str | None = None
+    slices: int | None = None
+    statistics: Rates | None = None
     input_format: str | None = None
+    delimiter: str | None = None
+    bad_rows: BadRows = "error"
     output_format: str = "parquet"
+
+    @property
+    def form(self) -> CsvForm:
+        """How files are read."""
+        return CsvForm(self.delimiter, self.bad_rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,19 +26,31 @@ from pyspark.sql.types import LongType, StructType
 
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.frontend.reports import Reports
-from hamlet.input.files import format_of
+from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.files import event_files, format_of, open_path
+from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import Lateness
 from hamlet.output.place import check_destination, folder_name, staged
 from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.evaluate import Failed, distinct_columns
+from hamlet.patterns.match.evaluate import Failed, Meaning, distinct_columns
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.run import MAX_STEPS, StatementRun, named_tables, parsed, source_query, word_in
-from hamlet.spark.input import local_output, local_path
+from hamlet.runtime.options import made_of
+from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late
+from hamlet.spark.counters import DroppedParam
+from hamlet.spark.following import Watch, awaited, followed_folder, notes_of, places
+from hamlet.spark.input import Told, arriving, local_output, local_path
+from hamlet.spark.options import Follow
+from hamlet.spark.pattern_stream import SOURCE as _SOURCE
+from hamlet.spark.pattern_stream import Clause as Alone
+from hamlet.spark.pattern_stream import pattern_frame
 from hamlet.spark.session import check_pandas, session, translated
 from hamlet.spark.slices import Batches, mapped
 
-_SOURCE, _ROWS = "hamlet_source", "hamlet_rows"
+_ROWS = "hamlet_rows"
 _PLACE, _TASK = "__hamlet_place", "__hamlet_task"  # the order of the input; which task takes a row
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
@@ -52,6 +65,9 @@ def sql(
     dialect: str = "spark",
     source: str = "<sql>",
     max_steps: int = MAX_STEPS,
+    slices: int | None = None,
+    lateness: Lateness = 0,
+    late: str = "error",
 ) -> DataFrame:
     """The rows of a statement with row patterns (``MATCH_RECOGNIZE``); views may be created before it.
 
@@ -69,17 +85,20 @@ def sql(
         The name of the text in messages.
     max_steps : int
         Most steps of one start where conditions read the labels of the match so far.
+    slices, lateness, late
+        Of streaming tables, as for `hamlet.spark.stream`; ticks of the lateness are those of the leading ORDER BY.
 
     Returns
     -------
     DataFrame
+        A streaming one where a table is: each match once no later row can change it.
 
     Raises
     ------
     WorkloadError
         With the mistakes in the text, each at its place, before any job starts.
     UnsupportedError
-        For a streaming DataFrame.
+        If a streaming table is read by what needs all rows.
     """
     check_pandas()
     given = named_tables(parsed(text, dialect, source), tables)
@@ -90,7 +109,9 @@ def sql(
     chosen = next((each for each in sessions if each is not None), None)
     if chosen is None:
         raise OptionError("there is no Spark session; give one: hamlet.spark.sql(text, tables, spark=session)")
-    frames = _Text(text, dialect, source, max_steps, chosen).frames(given)
+    check_late(late)
+    with translated():
+        frames = _Text(text, dialect, source, max_steps, chosen, (slices, lateness, late)).frames(given)
     if len(frames) != 1:
         raise OptionError(
             f"the text has {len(frames)} queries, and hamlet.spark.sql gives one DataFrame; call it for each query"
@@ -130,6 +151,145 @@ def submit(
             for number, frame in enumerate(frames, 1):
                 rows += _write(frame, fresh / folder_name(f"q{number}"), output_format)
     return {"rows": rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternStream(Follow):
+    """How `submit_stream` runs."""
+
+    dialect: str = "spark"
+    slices: int | None = None
+    lateness: Lateness = 0
+    late: str = "error"
+    input_format: str | None = None
+    delimiter: str | None = None
+    bad_rows: BadRows = "error"
+    output_format: str = "parquet"
+
+
+def submit_stream(
+    text: str,
+    source: str,
+    inputs: Mapping[str, Sequence[str]] | Sequence[str],
+    output: str,
+    checkpoint: str,
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a text over folders and what is added to them, until the job is stopped.
+
+    Files ``output/query=<name>/part-<micro-batch>-<number>.<format>`` appear as matches can no longer change.
+
+    Parameters
+    ----------
+    text, source : str
+        The text, and its name in messages.
+    inputs : mapping of str to sequence of str
+        Tables by name: folders, the first file of which says what the columns are.
+    output, checkpoint : str
+        Directories.
+    dialect : str
+    slices : int, optional
+        By default the session's parallelism; one where a clause has no PARTITION BY.
+    lateness, late
+        As for `hamlet.spark.stream`.
+    output_format : {'parquet', 'csv', 'json'}
+    input_format, delimiter, bad_rows, master, trigger, available_now, files_per_batch, verbose, conf, log_level
+        As for `hamlet.spark.submit_stream`.
+
+    Returns
+    -------
+    dict
+        ``batches``, ``events``, ``late_events``, ``rows`` and ``notes`` of this run; each query counts what it reads.
+    """
+    chosen = made_of(PatternStream, options)
+    check_late(chosen.late)
+    script = parsed(text, chosen.dialect, source)
+    folders = {name: [*paths] for name, paths in named_tables(script, inputs).items()}
+    for name, paths in folders.items():
+        if len(paths) != 1:
+            raise OptionError(f"--stream follows one folder for table {name}; give one")
+    form = CsvForm(chosen.delimiter, chosen.bad_rows)
+    streaming = chosen.slices, chosen.lateness, chosen.late
+    with places(output, checkpoint) as folder:
+        watches: list[Watch] = []
+        written: list[_Written] = []
+        ours = SparkSession.getActiveSession() is None
+        with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
+            if ours:
+                spark.conf.set(PROVIDER, ROCKSDB)
+                spark.conf.set(
+                    "spark.sql.shuffle.partitions", str(chosen.slices or spark.sparkContext.defaultParallelism)
+                )
+            dropped = spark.sparkContext.accumulator({}, DroppedParam())
+            told = lambda name, rows: dropped.add({name: rows})  # noqa: E731
+            tables = {
+                name: _following(spark, followed_folder(paths[0]), checkpoint, name, chosen, form, told)
+                for name, paths in folders.items()
+            }
+            frames = _Text(text, chosen.dialect, source, MAX_STEPS, spark, streaming).frames(tables)
+            try:
+                for number, frame in enumerate(frames, 1):
+                    own = Path(checkpoint, f"q{number}")
+                    check_parts(own)
+                    files = FilesRead(str(own), checkpoint)
+                    files.check()
+                    written.append(_Written(folder / folder_name(f"q{number}"), chosen.output_format))
+                    query = chosen.writer(frame, str(own)).foreachBatch(written[-1].take).start()
+                    watches.append(Watch(query, files, chosen.verbose))
+            except BaseException:
+                for each in watches:
+                    each.query.stop()
+                raise
+            awaited(watches, chosen)
+    return {
+        "batches": max((each.batches for each in written), default=0),
+        "events": sum(each.events for each in watches),
+        "late_events": sum(each.late_events for each in watches),
+        "rows": sum(each.rows for each in written),
+        "notes": notes_of(dropped.value),
+    }
+
+
+def _following(
+    spark: SparkSession, folder: Path, checkpoint: str, name: str, chosen: PatternStream, form: CsvForm, told: Told
+) -> DataFrame:
+    """The rows of a folder as files come, in the columns of its first file."""
+    key = SortKey("")
+
+    def columns() -> pa.Schema:
+        reader = open_path(event_files(folder)[0], key, "", chosen.input_format, form)
+        fields = []
+        for each in reader.schema:
+            kind = each.type.value_type if pa.types.is_dictionary(each.type) else each.type
+            kind = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else kind
+            fields.append(pa.field(each.name, pa.string() if pa.types.is_null(kind) else kind))
+        return pa.schema(fields)
+
+    known = kept_columns(checkpoint, columns, name)
+    frame = arriving(spark, folder, chosen.files_per_batch, key, "", chosen.input_format, form, known, told)
+    return frame.toDF(*known.names)
+
+
+class _Written:
+    """Writes the micro-batches of a query as files, the same ones however often one is run."""
+
+    def __init__(self, folder: Path, output_format: str) -> None:
+        self._folder, self._format = folder, output_format
+        self.batches = self.rows = 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        """Write a micro-batch beside the results, and put it in place."""
+        beside = self._folder.parent / f".batch-{batch:08}-{self._folder.name}"
+        shutil.rmtree(beside, ignore_errors=True)
+        self.rows += _write(frame, beside, self._format)
+        for old in self._folder.glob(f"part-{batch:08}-*"):
+            old.unlink()
+        for fresh in beside.glob("part-*"):
+            if fresh.stat().st_size:
+                fresh.replace(self._folder / fresh.name.replace("part-", f"part-{batch:08}-", 1))
+        shutil.rmtree(beside)
+        self.batches += 1
 
 
 def _read(spark: SparkSession, paths: Sequence[str], input_format: str | None) -> DataFrame:
@@ -176,8 +336,17 @@ def _write(frame: DataFrame, folder: Path, output_format: str) -> int:
 class _Text:
     """A text in a session: its statements one after the other, each with its clauses, inner ones first."""
 
-    def __init__(self, text: str, dialect: str, source: str, max_steps: int, spark: SparkSession) -> None:
+    def __init__(
+        self,
+        text: str,
+        dialect: str,
+        source: str,
+        max_steps: int,
+        spark: SparkSession,
+        streaming: tuple[int | None, Lateness, str] = (None, 0, "error"),
+    ) -> None:
         self._script = parsed(text, dialect, source)
+        self._streaming = streaming
         self._spark, self._max_steps = spark, max_steps
         self._zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
         self._reports = self._script.reports()
@@ -226,10 +395,17 @@ class _Text:
     def _frame(self, number: int, statement: Statement, span: Span, views: _Views) -> DataFrame:
         """The rows of a query, in which clauses become views."""
         rewriting = Rewriting(self._script.text)
+        names: list[str] = []
         for place, clause in enumerate(statement.clauses):
             text = source_query(statement, rewriting, clause)
             frame = self._query(text, clause.source, None)
+            if frame.isStreaming and any(each in text for each in names):
+                raise UnsupportedError(
+                    "a continuous job has no MATCH_RECOGNIZE over the rows of another one: what that gives late would "
+                    "be late\nhint: write the rows of the inner one, and let a second job follow them"
+                )
             name = f"hamlet_match_{uuid.uuid4().hex}"
+            names.append(name)
             views.name(name, self._matched(frame, number, place, clause))
             rewriting.replace(clause, name)
         return self._query(rewriting.render(span), span, rewriting)
@@ -251,11 +427,6 @@ class _Text:
                 place = Span(start, start + 1)
             self._reports.error(message, place or span)
             raise Failed from None
-        if frame.isStreaming:
-            raise UnsupportedError(
-                "row patterns over a streaming DataFrame are not supported: the rows of a match may come in any number "
-                "of micro-batches; hamlet.matching.Matcher finds matches as rows come"
-            )
         return frame
 
     def _matched(self, frame: DataFrame, number: int, place: int, clause: Clause) -> DataFrame:
@@ -269,8 +440,10 @@ class _Text:
         )
         empty = task.evaluated(schema.empty_table(), self._reports)
         types = _schema_of(empty.schema, self._reports, clause)
-        placed = frame.withColumn(_PLACE, monotonically_increasing_id())
         keys = task.keys()
+        if frame.isStreaming:
+            return self._followed(frame, schema, types, clause, task)
+        placed = frame.withColumn(_PLACE, monotonically_increasing_id())
         by_name = {form: each for each in names for form in (each.lower(), quoted(each).lower())}
         columns = [by_name.get(each.strip().lower()) for each in keys]
         if not keys:
@@ -282,6 +455,17 @@ class _Text:
             numbered = mapped(placed, partial(task.numbered, keys), wider)
             sent = numbered.repartition(_TASK).drop(_TASK)
         return mapped(sent, partial(task.rows, types), from_arrow_schema(types, prefer_timestamp_ntz=True))
+
+    def _followed(
+        self, frame: DataFrame, schema: pa.Schema, rows: pa.Schema, clause: Clause, task: _ClauseTask
+    ) -> DataFrame:
+        """The rows of a clause over a streaming table."""
+        order = task.order()
+        if order is None:
+            raise UnsupportedError("a continuous job needs ORDER BY: its leading column is the time of the rows")
+        text = f"SELECT * FROM {_SOURCE} {self._script.text[clause.span.start : clause.span.end]}"
+        alone = Alone(text, self._script.dialect, self._max_steps, order, tuple(task.keys()))
+        return pattern_frame(alone, frame, schema, rows, self._zone, *self._streaming)
 
 
 def quoted_for_spark(name: str) -> str:
@@ -332,10 +516,17 @@ class _ClauseTask:
     def _host(self, table: pa.Table) -> Host:
         return Host({_SOURCE: table}, threads=1, timezone=self.zone)
 
+    def _meaning(self) -> Meaning:
+        runner, clause = self._run(self._host(self.schema.empty_table()), Reports(self.text, self.source))
+        return runner.read(clause, f"SELECT * FROM {_SOURCE}")
+
     def keys(self) -> list[str]:
         """The expressions of PARTITION BY, as DuckDB reads them."""
-        runner, clause = self._run(self._host(self.schema.empty_table()), Reports(self.text, self.source))
-        return [each.text for each in runner.read(clause, f"SELECT * FROM {_SOURCE}").partition]
+        return [each.text for each in self._meaning().partition]
+
+    def order(self) -> str | None:
+        """The leading expression of ORDER BY, as DuckDB reads it."""
+        return next((each.text for each in self._meaning().order), None)
 
     def evaluated(self, table: pa.Table, reports: Reports) -> pa.Table:
         """The rows of the clause over a table.

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -89,7 +90,7 @@ def submit(
             )
         paths.append(os.path.abspath(path))
     place = check_destination(local_output(output), chosen.overwrite, [*paths, *map(str, chosen.keep)])
-    shipment = _shipment(policy, chosen, chosen.time_points)
+    shipment = shipment_of(policy, chosen.negate, chosen.open_end, chosen.time_points)
     ways = Reading(paths[0] if len(paths) == 1 else paths, chosen.reading)
     opened = ways.open(policy, chosen.time_points)
     shipment.serving(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
@@ -110,9 +111,10 @@ def rates_from(known: Any, policy: Policy, negate: bool = False) -> Rates:
     return rates_of_formula(known, goal(policy.formula, negate)[0])
 
 
-def _shipment(policy: Policy, chosen: PolicyFrame, time_points: str = "step") -> Shipment:
+def shipment_of(policy: Policy, negate: bool, open_end: bool, time_points: str = "step") -> Shipment:
+    """What tasks know of a policy."""
     text, signature = policy.text, str(policy.signature)
-    return Shipment(text, signature, policy.name, policy.source, chosen.negate, chosen.open_end, time_points)
+    return Shipment(text, signature, policy.name, policy.source, negate, open_end, time_points)
 
 
 def _guarded_slice(
@@ -156,7 +158,7 @@ def monitor(policy: Policy, events: DataFrame, **options: Unpack[MonitorFrameOpt
     columns = Options(**chosen.columns)
     check_pandas()
     with translated():
-        job = _FrameJob(_shipment(policy, chosen), events_of(events, columns), columns)
+        job = _FrameJob(shipment_of(policy, chosen.negate, chosen.open_end), events_of(events, columns), columns)
         return job.rows(chosen.slices or events.sparkSession.sparkContext.defaultParallelism)
 
 
@@ -164,7 +166,7 @@ class _FrameJob:
     """A policy over the events of a DataFrame."""
 
     def __init__(self, shipment: Shipment, events: Events, options: Options) -> None:
-        self._tasks = _FrameTasks(shipment, events.schema, options)
+        self._tasks = FrameTasks(shipment, events.schema, options)
         names = self._tasks.schema.names
         self._frame = events.frame.select(*(events.columns[name][0].alias(name) for name in names))
 
@@ -187,7 +189,7 @@ class _FrameJob:
         return found.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
 
-class _FrameTasks:
+class FrameTasks:
     """What tasks do with the events of a DataFrame; goes to every worker."""
 
     def __init__(self, shipment: Shipment, schema: pa.Schema, options: Options) -> None:
@@ -200,8 +202,8 @@ class _FrameTasks:
         if missing:
             raise DataError(f"the DataFrame has no column {missing[0]!r}; it has {', '.join(schema.names)}")
         self.schema = pa.schema([schema.field(name) for name in names])
-        read = schema_of(self.schema, key, options.type_column, options.time_unit, source="the DataFrame").clock
-        self._time_type, self._per_second = read.shown_type, per_second_of(read)
+        self.clock = schema_of(self.schema, key, options.type_column, options.time_unit, source="the DataFrame").clock
+        self._time_type, self._per_second = self.clock.shown_type, per_second_of(self.clock)
 
     def serving(self) -> Serving:
         """What evaluates the policy."""
@@ -210,17 +212,21 @@ class _FrameTasks:
     def routed(self, slicer: JointSlicer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Events as packets for the slices that need them."""
         for batch in batches:
-            tables = self._tables(time_points="event")
-            for chunk in tables.feed(conform(batch, self.schema)):
-                needs = np.zeros((batch.num_rows, slicer.slices), np.bool_)
-                for slice, part in enumerate(slicer.route(chunk)):
-                    for points, _ in part.relations.values():
-                        needs[points, slice] = True
-                pairs = [(slice, np.nonzero(needs[:, slice])[0]) for slice in range(slicer.slices)]
-                pairs = [(slice, rows) for slice, rows in pairs if len(rows)]
-                packets = [as_bytes(batch.take(pa.array(rows))) for _, rows in pairs]
-                numbers = pa.array([slice for slice, _ in pairs], pa.int32())
-                yield pa.RecordBatch.from_arrays([numbers, pa.array(packets, pa.binary())], ["slice", "events"])
+            needs = self.needs(slicer, conform(batch, self.schema))
+            pairs = [(slice, np.nonzero(needs[:, slice])[0]) for slice in range(slicer.slices)]
+            pairs = [(slice, rows) for slice, rows in pairs if len(rows)]
+            packets = [as_bytes(batch.take(pa.array(rows))) for _, rows in pairs]
+            numbers = pa.array([slice for slice, _ in pairs], pa.int32())
+            yield pa.RecordBatch.from_arrays([numbers, pa.array(packets, pa.binary())], ["slice", "events"])
+
+    def needs(self, slicer: JointSlicer, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which slices need which events; of shape (rows, slices)."""
+        needs = np.zeros((batch.num_rows, slicer.slices), np.bool_)
+        for chunk in self._tables(time_points="event").feed(batch):
+            for slice, part in enumerate(slicer.route(chunk)):
+                for points, _ in part.relations.values():
+                    needs[points, slice] = True
+        return needs
 
     def monitored(
         self, slicer: JointSlicer, steps: pa.Table, batches: Iterator[pa.RecordBatch]

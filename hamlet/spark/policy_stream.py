@@ -1,39 +1,43 @@
-"""A policy over files as they are added to a folder: the continuous job.
+"""A policy that goes on: slices of its valuations, each with a monitor of its own.
 
-Spark follows the folder and says which files a micro-batch has. They are read as everywhere (`hamlet.spark.arrivals`),
-and one monitor takes them in turn and keeps its state in the checkpoint, a file per micro-batch. A file that cannot be
-read ends the job before anything of its micro-batch is written, and is read again when the job goes on. A micro-batch
-that is run again after a crash begins with the state of the one before it and writes files of the same names, so every
-row is there once.
+The joint data slicer says which slices an event matters to, and every slice hears of every time-point. What several
+slices find is kept by the one that the valuation belongs to.
 """
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from hamlet.errors import DataError, OutputError, RestoreError, UnsupportedError
-from hamlet.input.files import event_files
-from hamlet.input.widening import FRACTION
-from hamlet.output.columnar import file_writer, folder_of
+from hamlet.engine.options import Options
+from hamlet.errors import UnsupportedError
+from hamlet.input.columns import Int64Array
+from hamlet.input.files_protocol import Reader
+from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import ticks_of
+from hamlet.output.query_rows import time_text
+from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.rates import Rates, dimensions_of
 from hamlet.policies import Monitor, Policy
+from hamlet.policies.analysis.rewriting import goal
+from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.runner import Serving
 from hamlet.runtime.options import takes
-from hamlet.spark.arrivals import Arrivals
-from hamlet.spark.checkpoint import check_parts, owned
-from hamlet.spark.events import path_of
-from hamlet.spark.input import followed_paths, local_output, local_path
+from hamlet.spark.continuous import Sink, TimedSink
+from hamlet.spark.following import Reading, follow
+from hamlet.spark.frames import Events
 from hamlet.spark.options import PolicyStream, PolicyStreamOptions, job_of
-from hamlet.spark.session import at_the_end, session, translated
+from hamlet.spark.policies import FrameTasks, shipment_of
+from hamlet.spark.sliced import TimedWork
 
-_LOOK = 2  # seconds between two looks at files that were read
-_STATES = "monitor"  # the folder of states below the checkpoint
+_TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 
 
 @takes(PolicyStream, OnlineOptions, without=["run"])
@@ -49,11 +53,15 @@ def submit_stream(
         A folder of Parquet, CSV or JSON lines files; the first of them must be there, since it says of what type times
         are.
     output : str
-        A directory; rows are written as ``policy=<name>/part-<micro-batch>.<format>`` once they are decided.
+        A directory; rows are written as ``policy=<name>/part-<micro-batch>-<slice>.<format>`` once they are decided.
     checkpoint : str
-        Where the job keeps its place and its state; a job that was killed goes on from there.
+        Where the job keeps its place and the monitors of its slices; a job that was killed goes on from there.
+    slices : int, optional
+        Of the policy's valuations; by default the session's parallelism.
+    statistics : Rates, optional
+        Of the policy's predicates; heavy values get shares of their own. By default all predicates count alike.
     output_format : {'parquet', 'csv', 'json', 'monpoly'}
-    input_format, master, trigger, available_now, files_per_batch
+    input_format, delimiter, bad_rows, master, trigger, available_now, files_per_batch, verbose, conf, log_level
         As for `hamlet.spark.submit_stream`.
     **options
         Of `hamlet.policies.Monitor`.
@@ -61,7 +69,7 @@ def submit_stream(
     Returns
     -------
     dict
-        ``batches``, ``events`` and ``rows`` of this run, and ``notes``: files that were moved away.
+        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
 
     Raises
     ------
@@ -71,115 +79,135 @@ def submit_stream(
         If Spark cannot go on.
     """
     chosen = job_of(PolicyStream, OnlineOptions, options)
-    path = local_path(source)
-    if path is None:
-        raise UnsupportedError(f"{source} is a URL of another file system; --stream follows a folder of this machine")
-    if not path.is_dir():
-        raise DataError(f"no such folder: {source}")
-    folder, states = local_output(output).resolve(), Path(checkpoint, _STATES)
-    with owned(checkpoint):
-        check_parts(checkpoint, states)
-        if folder.is_dir() and any(folder.iterdir()) and not states.is_dir():
-            raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-        states.mkdir(parents=True, exist_ok=True)
-        serving = Serving([policy], pa.int64(), 1, negate=chosen.run.negate)  # what cannot be monitored costs no JVM
-        first = event_files(path)[0]
-        arrivals = Arrivals(policy, serving.predicates, chosen.run, chosen.input_format, first, states)
-        arrivals.check()
-        writer = _Writer(policy, chosen, arrivals, folder, states)
-        with session(chosen.master) as spark, translated():
-            frame = followed_paths(spark, path, chosen.files_per_batch)
-            query = chosen.writer(frame, str(Path(checkpoint, "spark"))).foreachBatch(writer.take).start()
-            try:
-                while not query.awaitTermination(_LOOK):
-                    arrivals.check()
-                arrivals.check()
-            finally:
-                with at_the_end():
-                    query.stop()
-                if writer.failed is not None:
-                    raise writer.failed  # as it was before it went through the JVM
-    notes = [f"{each} was moved away before it was read" for each in arrivals.gone]
-    return {"batches": writer.batches, "events": writer.events, "rows": writer.rows, "notes": notes}
+    run = chosen.run
+    serving = Serving([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
+    _check(run)
+    reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, chosen.form)
+
+    def columns(reader: Reader) -> pa.Schema:
+        return _columns_of(policy, serving, run, reader)
+
+    def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
+        work = policy_work(policy, events.schema, run, chosen.slices or slices, chosen.statistics)
+        name, form = policy.name, chosen.output_format
+        return work, TimedSink(work, "policy", name, form, tuples=tuple(serving.tuples[0]))
+
+    return follow(source, output, checkpoint, chosen, reading, columns, plan)
 
 
-class _Writer:
-    """Takes micro-batches in turn.
+def _columns_of(policy: Policy, serving: Serving, options: OnlineOptions, reader: Reader) -> pa.Schema:
+    """The columns that are read, with the types that they have in the first file or the signature."""
+    key = SortKey(options.time_column, options.order_column, reader.name)
+    wanted = serving.predicates
+    tables = Tables(policy.signature, wanted, reader.schema, key, options.type_column, open_columns=True)
+    said = {
+        name: _TYPES[kind]
+        for each in policy.signature
+        if (each.name, each.arity) in wanted
+        for name, kind in zip(each.attributes, each.types, strict=True)
+        if name is not None
+    }
+    fields = [reader.schema.field(name) for name in dict.fromkeys([*key.names, options.type_column])]
+    for name in tables.columns:
+        kind = reader.schema.field(name).type if name in reader.schema.names else pa.null()
+        wide = pa.types.is_decimal(kind) and said[name] == pa.int64()
+        if name not in key.names:
+            fields.append(pa.field(name, kind if wide else said[name]))
+    return pa.schema([field.with_nullable(True).remove_metadata() for field in fields])
 
-    Attributes
-    ----------
-    batches, events, rows : int
-        Of this run.
-    failed : Exception or None
-        What stopped it.
-    """
 
-    def __init__(self, policy: Policy, chosen: PolicyStream, arrivals: Arrivals, folder: Path, states: Path) -> None:
-        self._policy, self._options, self._format = policy, asdict(chosen.run), chosen.output_format
-        self._arrivals = arrivals
-        self._folder, self._states = folder / folder_of("policy", policy.name), states
-        self.batches = self.events = self.rows = 0
-        self.failed: Exception | None = None
-        self._folder.mkdir(parents=True, exist_ok=True)
+def _check(options: OnlineOptions) -> None:
+    """Refuse what slices do not give."""
+    if options.verdicts != "satisfied":
+        raise UnsupportedError(
+            "a continuous job writes what satisfies a policy\nhint: hamlet.policies.Monitor gives other verdicts"
+        )
 
-    def take(self, frame: DataFrame, batch: int) -> None:
-        """Monitor a micro-batch; Spark gives one again where it does not know that it was done."""
-        try:
-            paths = sorted(path_of(row[0]) for row in frame.collect())
-            self._arrivals.check()
-            self._take(self._arrivals.read(paths), batch)
-        except Exception as error:
-            self.failed = error
-            raise
 
-    def _take(self, events: pa.Table, batch: int) -> None:
-        monitor = self._monitor(batch)
-        rows = monitor.push(events) if events.num_rows else []
-        for old in self._folder.glob(f"part-{batch:08}.*"):
-            old.unlink()
-        if rows:
-            self._write(rows, batch, events)
-        state = self._states / f"{batch:08}.state"
-        fresh = state.with_suffix(".new")
-        fresh.write_bytes(monitor.save())
-        fresh.replace(state)
-        self._arrivals.remember()
-        for old in sorted(self._states.glob("*.state"))[:-2]:  # the one before may be needed again
-            old.unlink()
-        self.batches += 1
-        self.events += events.num_rows
-        self.rows += len(rows)
+def policy_work(
+    policy: Policy, events: pa.Schema, options: OnlineOptions, slices: int, statistics: Rates | None = None
+) -> PolicyWork:
+    """A policy over events of these columns."""
+    _check(options)
+    formula = goal(policy.formula, options.negate)[0]
+    if not dimensions_of(formula) or options.time_points == "event":
+        slices = 1  # no variable to slice by; each event is a time-point, which every slice would need
+    return PolicyWork(policy, events, options, JointSlicer(formula, slices, statistics))
 
-    def _monitor(self, batch: int) -> Monitor:
-        """The monitor as the last micro-batch before this one left it."""
-        earlier = [path for path in sorted(self._states.glob("*.state")) if int(path.stem) < batch]
-        if not earlier:
-            if batch > 0:
-                raise RestoreError(f"the checkpoint has no state from before the micro-batch {batch}; begin a new one")
-            return Monitor(self._policy, **self._options)
-        found: Monitor = Monitor.restore(self._policy, earlier[-1].read_bytes())
-        return found
 
-    def _write(self, rows: list[dict[str, Any]], batch: int, events: pa.Table) -> None:
-        """Write rows beside the results, and put them in place."""
-        kind = events.schema.field(self._options["time_column"]).type
-        negate = self._options["negate"]
-        shown = kind if pa.types.is_timestamp(kind) else pa.float64() if kind == FRACTION else pa.int64()
-        serving = Serving([self._policy], shown, 1, negate=negate)
-        table = pa.Table.from_pylist(rows, serving.schemas[0])
-        beside = self._folder.parent / f".batch-{batch:08}"
-        with contextlib.suppress(FileExistsError):
-            beside.mkdir()
-        inside = beside / self._folder.name
-        for left in inside.glob("*") if inside.is_dir() else ():
-            left.unlink()
-        if inside.is_dir():
-            inside.rmdir()
-        name, tuples = self._policy.name, serving.tuples[0]
-        with file_writer(beside, self._format, "policy", name, table.schema, False, tuples) as put:
-            for part in table.to_batches():
-                put(part)
-        (made,) = inside.iterdir()
-        made.replace(self._folder / f"part-{batch:08}{made.suffix}")
-        inside.rmdir()
-        beside.rmdir()
+def policy_frame(
+    policy: Policy, events: Events, options: OnlineOptions, slices: int | None, statistics: Rates | None
+) -> tuple[PolicyWork, DataFrame]:
+    """A policy over a streaming DataFrame, and the columns that it reads."""
+    count = slices or events.frame.sparkSession.sparkContext.defaultParallelism
+    work = policy_work(policy, events.schema, options, count, statistics)
+    return work, events.frame.select(*(events.columns[name][0] for name in work.events.names))
+
+
+class PolicyWork(TimedWork):
+    """A policy that runs continuously; goes to every worker."""
+
+    tells_steps = True
+
+    def __init__(self, policy: Policy, events: pa.Schema, options: OnlineOptions, slicer: JointSlicer) -> None:
+        columns = Options(**options.columns)
+        self._tasks = FrameTasks(shipment_of(policy, options.negate, options.open_end), events, columns)
+        self._clock = self._tasks.clock
+        lateness = ticks_of(options.lateness, self._clock)
+        super().__init__(slicer.slices, self._tasks.schema, lateness, options.late)
+        self.options = {**asdict(options), "lateness": 0, "late": "error"}
+        self.slicer = slicer
+        self.rows = self._tasks.serving().schemas[0]
+
+    def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
+        """Ticks and orders."""
+        return self._tasks.key.columns_of(events)
+
+    def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which slices need which events."""
+        if self.slices == 1:
+            return np.ones((events.num_rows, 1), np.bool_)
+        return self._tasks.needs(self.slicer, events)
+
+    def monitor(self, slice: int, first: int, saved: bytes | None) -> PolicySlice:  # noqa: ARG002
+        """The monitor of a slice."""
+        return PolicySlice(self, self._tasks.shipment.policy, slice, saved)
+
+    def time_text(self, tick: int) -> str:
+        """A time for a message."""
+        return time_text(tick, self._clock)
+
+
+class PolicySlice:
+    """A monitor over the events of a slice."""
+
+    def __init__(self, work: PolicyWork, policy: Policy, slice: int, saved: bytes | None) -> None:
+        self._work, self._slice = work, slice
+        self._monitor = Monitor(policy, **work.options) if saved is None else Monitor.restore(policy, saved)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the monitor keeps."""
+        return self._monitor.held["bytes"]
+
+    def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:  # noqa: ARG002
+        """Take events; a step has no type, so it belongs to its time-point and to no relation."""
+        place = events.schema.get_field_index(self._work.options["type_column"])
+        field = events.schema.field(place)
+        if steps.any():
+            types = pc.if_else(pa.array(steps), pa.scalar("", field.type), events.column(place))
+            events = events.set_column(place, field, types)
+        return self._own(self._monitor.push_batches(pa.Table.from_batches([events])))
+
+    def advance(self, tick: int) -> list[pa.RecordBatch]:
+        """No event before a time will come."""
+        return self._own(self._monitor.advance_batches(tick))
+
+    def _own(self, found: list[tuple[int, pa.RecordBatch]]) -> list[pa.RecordBatch]:
+        """The rows whose valuation belongs to the slice."""
+        work = self._work
+        return [work.slicer.keep(rows, self._slice).cast(work.rows) for _, rows in found if rows.num_rows]
+
+    def save(self) -> bytes:
+        """The monitor."""
+        return self._monitor.save()

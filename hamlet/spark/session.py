@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -117,13 +117,19 @@ def without_pandas_warning() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def session(master: str | None) -> Iterator[SparkSession]:
+def session(
+    master: str | None, settings: Mapping[str, str] | None = None, log_level: str | None = None
+) -> Iterator[SparkSession]:
     """The session to run a job in; one that is made here is stopped at the end.
 
     Parameters
     ----------
     master : str, optional
         The Spark master; ``local[*]`` unless spark-submit or an active session has one.
+    settings : mapping of str to str, optional
+        Spark's own, of a session that is made here.
+    log_level : str, optional
+        What Spark logs: ``ALL``, ``DEBUG``, ``INFO``, ``WARN``, ``ERROR``, ``FATAL``, ``OFF``.
 
     Raises
     ------
@@ -136,23 +142,37 @@ def session(master: str | None) -> Iterator[SparkSession]:
     active = SparkSession.getActiveSession()
     if active is not None:
         _refuse_other(master, active.sparkContext.master, "of the session that is already there")
+        _set(active, settings, log_level)
         yield active
         return
     if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM, and this process
         spark = SparkSession.builder.appName("hamlet").getOrCreate()
         try:
             _refuse_other(master, spark.sparkContext.master, "that spark-submit has set")
+            _set(spark, settings, log_level)
             yield spark
         finally:
             _stop(spark)
         return
     check_java()
     with _log_file() as log, without_pandas_warning(), _quiet_gateway():
-        spark = _started(master or "local[*]", log)
+        spark = _started(master or "local[*]", log, settings or {})
         try:
+            _set(spark, None, log_level)
             yield spark
         finally:
             _stop(spark)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str] | None, log_level: str | None) -> None:
+    """Settings of a session that is there, as far as it takes them."""
+    if log_level is not None:
+        spark.sparkContext.setLogLevel(log_level)
+    for name, value in (settings or {}).items():
+        try:
+            spark.conf.set(name, value)
+        except PySparkException as error:
+            raise OptionError(f"the session is already there, and {name} cannot be set any more: {error}") from None
 
 
 def _stop(spark: SparkSession) -> None:
@@ -196,7 +216,7 @@ def _warehouse(log: Path) -> Path:
     return log.with_suffix(".warehouse")
 
 
-def _started(master: str, log: Path) -> SparkSession:
+def _started(master: str, log: Path, settings: Mapping[str, str]) -> SparkSession:
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("hamlet")
     conf.set("spark.ui.showConsoleProgress", "false")
     conf.set("spark.sql.warehouse.dir", str(_warehouse(log)))  # none is left in the working directory
@@ -210,6 +230,8 @@ def _started(master: str, log: Path) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         here = str(Path(__file__).resolve().parent.parent)
         conf.set("spark.executorEnv.PYTHONPATH", os.pathsep.join([here, *_python_path()]))
+    for name, value in settings.items():
+        conf.set(name, value)
     try:
         with log.open("ab") as sink:
             gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]

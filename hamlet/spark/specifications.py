@@ -46,7 +46,7 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
     settings : hamlet.cli.notations.Settings
         What the command line says of input, columns and the specification.
     options : mapping
-        ``output``, ``output_format``, ``overwrite``, ``master``, ``partitions`` and ``stream``.
+        ``output``, ``output_format``, ``overwrite``, ``master`` and ``partitions``.
 
     Returns
     -------
@@ -60,8 +60,6 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
     DataError, OptionError, OutputError
         A user's mistake.
     """
-    if options.get("stream"):
-        raise OptionError("a specification is submitted as a batch; hamlet.streams.Monitor follows a stream")
     column = routed_by(spec.program)
     sources = sources_of(settings.source)
     paths = []

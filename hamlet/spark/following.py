@@ -1,0 +1,215 @@
+"""Continuous jobs over a folder to which files are added: what all notations have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+from pyspark.sql.streaming.query import StreamingQuery
+
+from hamlet.errors import DataError, OutputError, UnsupportedError
+from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.files import event_files, open_path
+from hamlet.input.files_protocol import Reader
+from hamlet.input.ordering import SortKey
+from hamlet.spark.checkpoint import FilesRead, is_begun, kept_columns, owned
+from hamlet.spark.continuous import OBSERVED, PROVIDER, ROCKSDB, Sink, Written, closed
+from hamlet.spark.counters import DroppedParam
+from hamlet.spark.frames import Events
+from hamlet.spark.input import arriving, local_output, local_path
+from hamlet.spark.options import Follow
+from hamlet.spark.session import at_the_end, session, translated
+from hamlet.spark.sliced import TimedWork
+
+_LOOK = 2  # seconds between two looks at a job
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of a folder are read; as of `hamlet.input.files.open_path`."""
+
+    key: SortKey
+    type_column: str
+    input_format: str | None = None
+    form: CsvForm = CsvForm()
+
+
+def followed_folder(source: str) -> Path:
+    """The folder that a job follows.
+
+    Raises
+    ------
+    UnsupportedError, DataError
+        If it is none of this machine.
+    """
+    path = local_path(source)
+    if path is None:
+        raise UnsupportedError(f"{source} is a URL of another file system; --stream follows a folder of this machine")
+    if not path.is_dir():
+        raise DataError(f"no such folder: {source}")
+    return path
+
+
+@contextmanager
+def places(output: str, checkpoint: str) -> Iterator[Path]:
+    """The folder of the results, while the checkpoint is held.
+
+    Raises
+    ------
+    OutputError
+        If the checkpoint is in use, or rows would be there twice.
+    """
+    folder, place = local_output(output).resolve(), local_path(checkpoint)
+    if place is None:
+        yield folder
+        return
+    with owned(str(place)):
+        if folder.is_dir() and any(folder.iterdir()) and not is_begun(place):
+            raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
+        yield folder
+
+
+def follow(
+    source: str,
+    output: str,
+    checkpoint: str,
+    chosen: Follow,
+    reading: Reading,
+    columns: Callable[[Reader], pa.Schema],
+    plan: Callable[[Events, int], tuple[TimedWork, Sink]],
+) -> dict[str, Any]:
+    """Run what goes by time over a folder, until it is stopped.
+
+    Parameters
+    ----------
+    source, output, checkpoint : str
+    chosen : Follow
+    reading : Reading
+    columns : callable
+        From the first file, the columns that are read and their types.
+    plan : callable
+        From the events, and the number of slices where nobody says it, what runs and where its rows go.
+
+    Returns
+    -------
+    dict
+        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
+    """
+    path = followed_folder(source)
+    with places(output, checkpoint) as folder:
+        files = FilesRead(checkpoint)
+        files.check()
+
+        def first() -> pa.Schema:
+            file = event_files(path)[0]
+            return columns(open_path(file, reading.key, reading.type_column, reading.input_format, reading.form))
+
+        known = kept_columns(checkpoint, first)
+        ours = SparkSession.getActiveSession() is None
+        with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
+            dropped = spark.sparkContext.accumulator({}, DroppedParam())
+            slices = spark.sparkContext.defaultParallelism
+            told = lambda name, rows: dropped.add({name: rows})  # noqa: E731
+            frame = arriving(
+                spark,
+                path,
+                chosen.files_per_batch,
+                reading.key,
+                reading.type_column,
+                reading.input_format,
+                reading.form,
+                known,
+                told,
+            )
+            work, sink = plan(Events(frame, tuple(known.names), known), slices)
+            if ours:
+                spark.conf.set(PROVIDER, ROCKSDB)
+                spark.conf.set("spark.sql.shuffle.partitions", str(work.slices))
+            for name in sink.folders:
+                (folder / name).mkdir(parents=True, exist_ok=True)
+            written = Written(sink, folder)
+            numbered = frame.select(*(frame[f"c{known.names.index(name)}"] for name in work.events.names))
+            query = chosen.writer(closed(work, numbered), checkpoint).foreachBatch(written.take).start()
+            awaited([Watch(query, files, chosen.verbose)], chosen)
+    notes = [*work.notes, *notes_of(dropped.value)]
+    counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
+    return {**counts, "notes": notes}
+
+
+def notes_of(dropped: dict[str, Dropped]) -> list[str]:
+    """What is to be said of rows that were left out."""
+    found = Dropped()
+    for name, rows in sorted(dropped.items()):
+        found = found.plus(rows, name)
+    return [each for each in [found.sentence()] if each is not None]
+
+
+class Watch:
+    """Looks after a job while it runs.
+
+    Parameters
+    ----------
+    query : StreamingQuery
+    files : FilesRead or None
+    verbose : bool
+        Whether a line per micro-batch goes to standard error.
+
+    Attributes
+    ----------
+    events, late_events : int
+        Of this run, as Spark's progress has them.
+    """
+
+    def __init__(self, query: StreamingQuery, files: FilesRead | None, verbose: bool) -> None:
+        self.query, self._files, self._verbose = query, files, verbose
+        self.events = self.late_events = 0
+        self._told = -1
+
+    def look(self) -> None:
+        """See what has come, and whether a file has changed that was read."""
+        if self._files is not None:
+            self._files.check()
+        for progress in self.query.recentProgress:
+            counts = (progress.observedMetrics or {}).get(OBSERVED)
+            if progress.batchId <= self._told or counts is None or counts["events"] is None:
+                continue
+            self._told = progress.batchId
+            self.events += counts["events"]
+            self.late_events += counts["late_events"]
+            if self._verbose:
+                click.echo(_line(progress, counts), err=True)
+
+
+def awaited(watches: Sequence[Watch], chosen: Follow) -> None:
+    """Wait for the end of a job, and look after it meanwhile."""
+    try:
+        for each in watches:
+            if chosen.started is not None:
+                chosen.started(each.query)
+        waiting = list(watches)
+        while waiting:
+            over = bool(waiting[0].query.awaitTermination(_LOOK))
+            for each in waiting:
+                each.look()
+            waiting = waiting[1:] + ([] if over else waiting[:1])
+    finally:
+        with at_the_end():
+            for each in watches:
+                each.query.stop()
+
+
+def _line(progress: StreamingQueryProgress, counts: Row) -> str:
+    """What a micro-batch did."""
+    seconds = progress.durationMs.get("triggerExecution", 0) / 1000
+    late = f", {counts['late_events']:,} late" if counts["late_events"] else ""
+    behind = (progress.sources[0].metrics or {}) if progress.sources else {}
+    lag = f", {behind['numFilesOutstanding']} files behind" if "numFilesOutstanding" in behind else ""
+    kept = f"{counts['kept_bytes']:,} bytes kept"
+    return f"micro-batch {progress.batchId}: {counts['events']:,} events{late}, {kept}{lag}, {seconds:.1f} s"

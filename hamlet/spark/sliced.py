@@ -1,0 +1,340 @@
+"""What a continuous job asks of a notation, and what those that go by time have in common; no pyspark needed.
+
+A notation is a `Work`: it says which slices need an event, and what monitor a slice has. Tasks pack events per slice;
+every task tells every slice the latest time that it has seen, so that all slices agree on the watermark of a
+micro-batch, also those that got no event. What a slice keeps between micro-batches is bytes, in Spark's state store.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.errors import LateError
+from hamlet.input.columns import Int64Array
+from hamlet.spark.events import engine_batches
+from hamlet.spark.packets import as_bytes, from_bytes
+
+PACKED = pa.schema(
+    [
+        pa.field("slice", pa.int32(), nullable=False),
+        pa.field("first", pa.int64(), nullable=False),  # ticks: of the events that the task has read
+        pa.field("latest", pa.int64(), nullable=False),
+        pa.field("read", pa.int64(), nullable=False),  # events, told to the first slice only
+        pa.field("events", pa.binary()),  # as an Arrow stream; NULL where there are none
+    ]
+)
+CLOSED = pa.schema(
+    [
+        pa.field("bucket", pa.int32(), nullable=False),  # what may be put together side by side
+        pa.field("rows", pa.binary()),  # as an Arrow stream; NULL in the row that counts
+        pa.field("events", pa.int64(), nullable=False),
+        pa.field("late_events", pa.int64(), nullable=False),
+        pa.field("kept_bytes", pa.int64(), nullable=False),
+        pa.field("latest", pa.int64()),
+    ]
+)
+_HEAD = ("tick", "place", "part")  # in front of the columns of packed events
+MINE, COPY, STEP = 1, 0, -1  # an event in its first slice, in others; a time without an event of the slice
+_LENGTH = struct.Struct("<Q")
+
+
+class Slice(Protocol):
+    """The monitor of a slice through one micro-batch.
+
+    Attributes
+    ----------
+    read, late_events, kept_bytes : int
+        Events that tasks have read, late ones among those of the slice, and what it keeps.
+    latest : int or None
+        The latest time of the micro-batch, in ticks.
+    """
+
+    read: int
+    latest: int | None
+
+    @property
+    def late_events(self) -> int: ...  # noqa: D102
+
+    @property
+    def kept_bytes(self) -> int: ...  # noqa: D102
+
+    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:
+        """A row of `PACKED`, in any order."""
+
+    def closed(self) -> Iterator[tuple[int, bytes]]:
+        """Buckets of rows that the micro-batch decides; called once, after all events."""
+
+    def save(self) -> bytes:
+        """What it keeps, for `Work.opened`."""
+
+
+class Work(Protocol):
+    """What runs continuously; goes to every worker."""
+
+    @property
+    def slices(self) -> int:
+        """How many there are."""
+
+    def packed(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Events as `PACKED`: for every batch a row per slice."""
+
+    def opened(self, slice: int, saved: bytes | None) -> Slice:
+        """A slice, as the micro-batch before has left it."""
+
+
+def joined(parts: Iterable[bytes]) -> bytes:
+    """Several pieces of bytes as one, for `unjoined`."""
+    return b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
+
+
+def unjoined(data: bytes) -> list[bytes]:
+    """The pieces that `joined` was given."""
+    found, place = [], 0
+    while place < len(data):
+        start = place + _LENGTH.size
+        place = start + int(_LENGTH.unpack_from(data, place)[0])
+        found.append(data[start:place])
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- by time
+
+
+class Submonitor(Protocol):
+    """A monitor that gets events in order, once no earlier one can come."""
+
+    @property
+    def kept_bytes(self) -> int: ...  # noqa: D102
+
+    def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:
+        """Take events, of which some are steps: times at which only other slices have an event."""
+
+    def advance(self, tick: int) -> list[pa.RecordBatch]:
+        """No event before a time will come."""
+
+    def save(self) -> bytes:
+        """What it is."""
+
+
+class TimedWork(ABC):
+    """A notation whose events are put in the order of time before a monitor gets them.
+
+    Parameters
+    ----------
+    slices : int
+    events : pyarrow.Schema
+        The columns that are read, in the types that the monitor takes.
+    lateness : int
+        Ticks.
+    late : {'error', 'drop'}
+
+    Attributes
+    ----------
+    rows : pyarrow.Schema
+        Of the result.
+    notes : tuple of str
+        What a user should know of how it runs.
+    """
+
+    tells_steps = False  # whether all slices hear of all times
+    notes: tuple[str, ...] = ()
+    rows: pa.Schema
+
+    def __init__(self, slices: int, events: pa.Schema, lateness: int, late: str) -> None:
+        self.slices, self.events, self.lateness, self.late = slices, events, lateness, late
+
+    @abstractmethod
+    def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
+        """Ticks, and what orders events of one tick; raises DataError where there is none."""
+
+    @abstractmethod
+    def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        """Which slices need which events; of shape (rows, slices)."""
+
+    @abstractmethod
+    def monitor(self, slice: int, first: int, saved: bytes | None) -> Submonitor:
+        """The monitor of a slice; `first` is the tick of the first event of all slices."""
+
+    @abstractmethod
+    def time_text(self, tick: int) -> str:
+        """A time for a message."""
+
+    def packed(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Events as `PACKED`: for every batch a row per slice."""
+        row = task << 40  # events of one tick stay in the order in which a task has read them
+        for events in engine_batches(batches, self.events.names, self.events):
+            ticks, orders = self.times(events)
+            places = np.arange(row, row + len(ticks))
+            row += len(ticks)
+            needs = self.needs(events)
+            firsts, steps = self._steps(ticks, orders)
+            claimed = np.zeros(len(ticks), np.bool_)
+            packets: list[bytes | None] = []
+            for slice in range(self.slices):
+                rows = np.nonzero(needs[:, slice])[0]
+                parts = np.where(claimed[rows], COPY, MINE)
+                claimed[rows] = True
+                if len(firsts):
+                    known = np.zeros(len(firsts), np.bool_)
+                    known[steps[rows]] = True
+                    parts = np.concatenate([parts, np.full(int((~known).sum()), STEP)])
+                    rows = np.concatenate([rows, firsts[~known]])
+                packets.append(self._packet(ticks[rows], places[rows], parts, events.take(pa.array(rows))))
+            count = self.slices
+            read = [len(ticks), *[0] * (count - 1)]
+            told = [int(ticks.min())] * count, [int(ticks.max())] * count
+            columns = [range(count), *told, read, packets]
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+
+    def _steps(self, ticks: Int64Array, orders: Int64Array | None) -> tuple[Any, Any]:
+        """The first event of each step of time, and the step of each event."""
+        if not self.tells_steps:
+            return np.zeros(0, np.int64), None
+        keys = np.stack([ticks, np.zeros_like(ticks) if orders is None else orders], axis=1)
+        _, firsts, steps = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        return firsts, steps.reshape(-1)
+
+    @staticmethod
+    def _packet(ticks: Int64Array, places: Int64Array, parts: Any, events: pa.RecordBatch) -> bytes | None:
+        if not len(ticks):
+            return None
+        head = [pa.array(ticks), pa.array(places), pa.array(parts, pa.int8())]
+        return as_bytes(pa.RecordBatch.from_arrays([*head, *events.columns], [*_HEAD, *events.schema.names]))
+
+    def opened(self, slice: int, saved: bytes | None) -> TimedSlice:
+        """A slice, as the micro-batch before has left it."""
+        return TimedSlice(self, slice, saved)
+
+
+class TimedSlice:
+    """Events of a slice: judged, put in order, and given to the monitor once no earlier one can come."""
+
+    def __init__(self, work: TimedWork, slice: int, saved: bytes | None) -> None:
+        self._work, self._slice = work, slice
+        self.read = self._late = 0
+        self.latest: int | None = None
+        self._first: int | None = None
+        self._before: int | None = None  # the latest time of earlier micro-batches
+        self._held: list[pa.RecordBatch] = []
+        self._taken: list[pa.RecordBatch] = []
+        self._monitor: Submonitor | None = None
+        if saved is not None:
+            head, held, monitor = unjoined(saved)
+            self._before, self._first = json.loads(head)
+            self._held = from_bytes(held) if held else []
+            if monitor:
+                assert self._first is not None
+                self._monitor = work.monitor(slice, self._first, monitor)
+
+    @property
+    def late_events(self) -> int:
+        """Events that came too late, each counted in one slice."""
+        return self._late
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of the monitor and of events that are held."""
+        kept = 0 if self._monitor is None else self._monitor.kept_bytes
+        return kept + sum(int(batch.nbytes) for batch in self._held)
+
+    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:
+        """A row of `PACKED`."""
+        self.read += read
+        self.latest = latest if self.latest is None else max(latest, self.latest)
+        if self._monitor is None:
+            self._first = first if self._first is None else min(first, self._first)
+        self._taken += [] if events is None else from_bytes(events)
+
+    def closed(self) -> Iterator[tuple[int, bytes]]:
+        """Rows that the micro-batch decides.
+
+        Raises
+        ------
+        LateError
+            At an event before the watermark of the micro-batch before, unless late events are dropped.
+        """
+        work = self._work
+        assert self.latest is not None
+        assert self._first is not None
+        fresh = self._in_time()
+        self.latest = self.latest if self._before is None else max(self.latest, self._before)
+        self._before = self.latest
+        mark = self.latest - work.lateness
+        if self._monitor is None and mark > self._first:  # up to here an earlier event may have come
+            self._monitor = work.monitor(self._slice, self._first, None)
+        events = _whole([*self._held, *fresh])
+        self._held = []
+        rows: list[pa.RecordBatch] = []
+        if events is not None:
+            ordered = self._ordered(events)
+            ticks: Int64Array = ordered.column(0).to_numpy()
+            cut = int(np.searchsorted(ticks, mark)) if self._monitor is not None else 0
+            if cut < len(ticks):
+                self._held = [ordered.slice(cut)]
+            if cut and self._monitor is not None:
+                ready = ordered.slice(0, cut)
+                steps = ready.column(2).to_numpy() == STEP
+                rows += self._monitor.push(ticks[:cut], ready.select(ready.schema.names[len(_HEAD) :]), steps)
+        if self._monitor is not None:
+            rows += self._monitor.advance(mark)
+        for batch in rows:
+            if batch.num_rows:
+                yield self._slice, as_bytes(batch)
+
+    def _in_time(self) -> list[pa.RecordBatch]:
+        """The events of this micro-batch in the order of arrival, without those that are late."""
+        events = _whole(self._taken)
+        if events is None:
+            return []
+        events = events.take(pa.array(np.argsort(events.column(1).to_numpy(), kind="stable")))
+        if self._before is None:
+            return [events]
+        bound = self._before - self._work.lateness
+        ticks, parts = events.column(0).to_numpy(), events.column(2).to_numpy()
+        late = ticks < bound
+        if not late.any():
+            return [events]
+        if self._work.late == "error" and (late & (parts != STEP)).any():
+            place = int(np.argmax(late & (parts != STEP)))
+            event = {name: value for name, value in events.slice(place, 1).to_pylist()[0].items() if name not in _HEAD}
+            shown = ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
+            raise LateError(
+                f"an event is late: its time is {self._work.time_text(int(ticks[place]))}, and no event before "
+                f"{self._work.time_text(bound)} is expected any more ({shown})\n"
+                "hint: give a lateness ('5 s'), or drop late events, which counts them"
+            )
+        self._late += int((late & (parts == MINE)).sum())
+        return [events.filter(pa.array(~late))]
+
+    def _ordered(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        """Events by time; what came earlier comes first where times are equal."""
+        data = events.select(events.schema.names[len(_HEAD) :])
+        orders = self._work.times(data)[1]
+        ticks = events.column(0).to_numpy()
+        keys = (ticks,) if orders is None else (orders, ticks)
+        places = np.lexsort(keys)
+        return events if (places[1:] > places[:-1]).all() else events.take(pa.array(places))
+
+    def save(self) -> bytes:
+        """What is known of time, the events that are held, and the monitor."""
+        held = _whole(self._held)
+        head = json.dumps([self._before, self._first]).encode()
+        monitor = b"" if self._monitor is None else self._monitor.save()
+        return joined([head, b"" if held is None else as_bytes(held), monitor])
+
+
+def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+    """Batches as one, None where there is no row."""
+    found = [batch for batch in batches if batch.num_rows]
+    if len(found) < 2:
+        return found[0] if found else None
+    return pa.Table.from_batches(found).combine_chunks().to_batches()[0]

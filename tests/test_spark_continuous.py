@@ -1,0 +1,288 @@
+"""Continuous jobs of all notations: the rows of a batch, one reader, one lock, DataFrames in and out."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet
+from hamlet.cli import main
+from hamlet.errors import DataError, OptionError, UnsupportedError
+from hamlet.input.csvform import CsvForm
+from hamlet.input.ordering import SortKey
+from hamlet.policies import Policy
+from hamlet.policies import run as run_policy
+from hamlet.spark.checkpoint import owned
+from hamlet.streams import Specification
+from hamlet.streams import run as run_specification
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SIGNATURE = "w(u: string, a: int) d(u: string, a: int)"
+POLICY = "w(u, a) AND NOT ONCE[0,5] EXISTS b. d(u, b)"
+SPECIFICATION = """input u: String, a: Int64
+output n(v: String) spawn with u eval when u = v with n(v).offset(by: -1).defaults(to: 0) + a
+trigger (v: String) spawn with u eval when u = v && n(v) > 60 with "{} is rich".format(v)"""
+PATTERNS = """SELECT u, t, n FROM events MATCH_RECOGNIZE (PARTITION BY u ORDER BY time
+MEASURES FIRST(time) AS t, COUNT(*) AS n PATTERN (x y+) DEFINE y AS a > PREV(a)) WHERE n > 1"""
+QUERY = "q: RETURN u, COUNT(*) AS n, SUM(d.a) AS s PATTERN SEQ(w, d+) WHERE [u] GROUP-BY u WITHIN 20 s"
+END = 1000  # a time at which everything before is decided
+
+
+@dataclass(frozen=True)
+class Notation:
+    """A text, how its job is submitted, and what a batch gives."""
+
+    file: str
+    text: str
+    batch: Callable[[pa.Table], list[dict[str, Any]]]
+
+
+def _policy() -> Policy:
+    return Policy.parse(POLICY, SIGNATURE)
+
+
+def _values(table: pa.Table) -> list[dict[str, Any]]:
+    return run_specification(Specification.parse(SPECIFICATION), table, values=True).rows()
+
+
+NOTATIONS = {
+    "query": Notation("q.sase", QUERY, lambda table: hamlet.run(hamlet.Workload.parse(QUERY), table).rows()),
+    "policy": Notation("p.mfotl", POLICY, lambda table: run_policy(_policy(), table).rows()),
+    "specification": Notation("s.lola", SPECIFICATION, _values),
+    "patterns": Notation("m.sql", PATTERNS, lambda table: hamlet.sql(PATTERNS, {"events": table}).rows()),
+}
+
+
+@pytest.fixture
+def store(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session that keeps state as continuous jobs need it."""
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed (pip install 'hamlet-cep[spark]')")
+    pytest.importorskip("duckdb", reason="duckdb is not installed (pip install 'hamlet-cep[sql]')")
+    from hamlet.spark.continuous import PROVIDER, ROCKSDB
+
+    before = {name: spark.conf.get(name) for name in (PROVIDER, "spark.sql.shuffle.partitions")}
+    spark.conf.set(PROVIDER, ROCKSDB)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def drawn(seed: int, rows: int = 120) -> pa.Table:
+    draw = random.Random(seed)
+    found = [
+        {"time": place // 2, "type": draw.choice("wwd"), "u": draw.choice("xyz"), "a": draw.randrange(9)}
+        for place in range(rows)
+    ]
+    return pa.Table.from_pylist([*found, {"time": END, "type": "w", "u": "x", "a": 0}])
+
+
+def listed(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows in any order, without the names of what gave them and without what has no value."""
+    left_out = ("policy", "query")
+    kept = [{name: value for name, value in row.items() if name not in left_out and value is not None} for row in rows]
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in kept)
+
+
+def decided(notation: str, table: pa.Table) -> list[str]:
+    """The rows of a batch that are final before the last event's time."""
+    rows = NOTATIONS[notation].batch(table)
+    return early([row for row in rows if row.get("window_end", 0) < END])
+
+
+def early(rows: list[dict[str, Any]]) -> list[str]:
+    """The rows in which the last event has no part."""
+    return [row for row in listed(rows) if str(END) not in row]
+
+
+def written(out: Path) -> list[str]:
+    rows = [json.loads(line) for file in sorted(out.rglob("part-*.json")) for line in file.read_text().splitlines()]
+    return listed(rows)
+
+
+def command(tmp_path: Path, notation: str, *more: str) -> list[str]:
+    """The command line of a continuous job."""
+    (tmp_path / "p.sig").write_text(SIGNATURE)
+    place = tmp_path / NOTATIONS[notation].file
+    place.write_text(NOTATIONS[notation].text)
+    found = ["submit", str(place), "--stream", "--available-now", "--output-format", "json", "--quiet"]
+    found += ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--slices", "2"]
+    found += ["--signature", str(tmp_path / "p.sig")] if notation == "policy" else []
+    found += ["--values"] if notation == "specification" else []
+    return [*found, "--checkpoint", str(tmp_path / "state"), *more]
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    """A file that appears at once."""
+    folder.mkdir(exist_ok=True)
+    (folder / f".{name}").write_text(text)
+    (folder / f".{name}").rename(folder / name)
+    time.sleep(0.02)  # Spark's file source knows their order by milliseconds
+
+
+def csv(rows: list[dict[str, Any]]) -> str:
+    return "time,type,u,a\n" + "".join(f"{row['time']},{row['type']},{row['u']},{row['a']}\n" for row in rows)
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation: str) -> None:
+    """In micro-batches, over a restart, with disorder within the lateness; a late event is dropped and counted."""
+    assert store is not None
+    table = drawn(7)
+    rows = table.to_pylist()
+    draw = random.Random(3)
+    mixed = rows  # of specifications and patterns events of one time count in the order of the input
+    if notation in ("query", "policy"):
+        mixed = [row for _, row in sorted(((row["time"] // 4, draw.random()), row) for row in rows)]
+    more = ("--lateness", "8", "--late", "drop", "--files-per-batch", "1")
+    last = {"time": END, "type": "w", "u": "x", "a": 0}
+    put(tmp_path / "in", "0.csv", csv(mixed[:70]))
+    assert main(command(tmp_path, notation, *more)) == 0
+    put(tmp_path / "in", "1.csv", csv([*mixed[70:], last]))
+    put(tmp_path / "in", "2.csv", csv([{**last, "time": 1}, {**last, "time": END + 90}]))
+    assert main(command(tmp_path, notation, *more)) == 0
+    expected = decided(notation, table)
+    assert [row for row in written(tmp_path / "out") if str(END) not in row] == expected
+    assert len(expected) > 5
+
+
+BAD = {
+    "short row": ("1.csv", "time,type,u,a\n61,w,x,1\n62,w,y\n", "1.csv:3", ""),
+    "text": ("1.csv", "time,type,u,a\n61,w,x,1\n62,w,y,ten\n", "1.csv:3", "'a'"),
+    "float": ("1.csv", "time,type,u,a\n61,w,x,1\n62,w,y,1.5\n", "1.csv:3", "'a'"),
+    "no column": ("1.csv", "time,type,u\n61,w,x\n", "1.csv:1", "'a'"),
+    "broken": ("1.jsonl", '{"time": 61, "type": "w", "u": "x", "a": 1}\n{"time": 62, "type"\n', "1.jsonl:2", ""),
+    "key twice": ("1.jsonl", '{"time": 61, "type": "w", "u": "x", "a": 1, "a": 2}\n', "1.jsonl", ""),
+    "number as text": ("1.jsonl", '{"time": 61, "type": "w", "u": "x", "a": "1"}\n', "1.jsonl:1", "'a'"),
+}
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_a_bad_file_stops_a_job_and_loses_nothing(
+    store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """File, line and column are said, nothing of the micro-batch is written, and the job goes on when it is mended."""
+    assert store is not None
+    rows = drawn(5).to_pylist()
+    put(tmp_path / "in", "0.csv", csv(rows[:60]))
+    go = command(tmp_path, notation)
+    assert main(go) == 0
+    before = written(tmp_path / "out")
+    capsys.readouterr()
+    put(tmp_path / "in", "2.csv", csv(rows[60:]))
+    # A query's job learns types from all files at its start: those of files that come later are in test_spark_stream.
+    for what in ("short row",) if notation == "query" else ("short row", "text", "float"):
+        name, text, place, column = BAD[what]
+        put(tmp_path / "in", name, text)
+        assert main(go) == 2, what
+        said = capsys.readouterr().err
+        assert place in said, (what, said)
+        assert column in said, (what, said)
+        assert written(tmp_path / "out") == before, what
+    put(tmp_path / "in", "1.csv", "a,u,type,time\n3,x,w,30\n")  # found by name
+    assert main(go) == 0
+    added = pa.Table.from_pylist([*rows[:60], {"time": 30, "type": "w", "u": "x", "a": 3}, *rows[60:]])
+    found = [row for row in written(tmp_path / "out") if str(END) not in row]
+    assert found == decided(notation, added.sort_by("time"))
+
+
+def test_every_kind_of_bad_file_is_named(tmp_path: Path) -> None:
+    """By the reader that the tasks of all notations use."""
+    from hamlet.spark.events import read_arrivals
+
+    put(tmp_path, "0.csv", csv(drawn(5).to_pylist()))
+    schema = pa.schema([("time", pa.int64()), ("type", pa.string()), ("u", pa.string()), ("a", pa.int64())])
+    for what, (name, text, place, column) in BAD.items():
+        put(tmp_path, name, text)
+        paths = [pa.RecordBatch.from_pydict({"path": [f"file:{tmp_path / each}" for each in ("0.csv", name)]})]
+        read = read_arrivals(SortKey("time"), "type", None, CsvForm(), lambda *_: None, schema, schema, paths)
+        with pytest.raises(DataError) as raised:
+            list(read)
+        assert place in str(raised.value), what
+        assert column in str(raised.value), what
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_the_checkpoint_is_one_jobs_and_whole(
+    store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert store is not None
+    put(tmp_path / "in", "0.csv", csv(drawn(5).to_pylist()))
+    go = command(tmp_path, notation)
+    assert main(go) == 0
+    capsys.readouterr()
+    with owned(str(tmp_path / "state")):
+        assert main(go) == 2
+    assert f"is in use by process {os.getpid()} on" in capsys.readouterr().err
+    spark = tmp_path / "state" if notation != "patterns" else tmp_path / "state" / "q1"
+    for part, said in (("state", "the states of its monitors"), ("offsets", "place in the input"), ("sources", "read")):
+        shutil.move(spark / part, tmp_path / f"{part}-moved")
+        assert main(go) == 2
+        assert said in capsys.readouterr().err
+        shutil.move(tmp_path / f"{part}-moved", spark / part)
+    with (tmp_path / "in" / "0.csv").open("a") as file:
+        file.write("1001,w,y,3\n")
+    assert main(go) == 2
+    assert "0.csv has changed since it was read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notation: str) -> None:
+    table = drawn(11)
+    (tmp_path / "in").mkdir()
+    for number, begin in enumerate(range(0, table.num_rows, 50)):
+        pq.write_table(table.slice(begin, 50), tmp_path / "in" / f"{number}.parquet")
+        time.sleep(0.02)
+    schema = store.read.parquet(str(tmp_path / "in")).schema
+    events = store.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
+    work: Any = {"policy": _policy, "patterns": lambda: PATTERNS}.get(notation, lambda: None)()
+    if notation == "query":
+        work = hamlet.Workload.parse(QUERY)
+    options: dict[str, Any] = {"slices": 2}
+    if notation == "specification":
+        work, options["values"] = Specification.parse(SPECIFICATION), True
+    rows = hamlet.spark.stream(events, work, **options)
+    assert rows.isStreaming
+    writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True)
+    query = writer.format("parquet").start(str(tmp_path / "out"))
+    query.awaitTermination()
+    counted = sum(each.observedMetrics["hamlet"]["events"] or 0 for each in query.recentProgress)
+    assert counted == table.num_rows
+    found = [row.asDict() for row in store.read.parquet(str(tmp_path / "out")).collect()]
+    expected = decided(notation, table)
+    if notation == "query":  # COUNT of a lazy frame is text
+        found = [{**row, **{name: int(row[name]) for name in ("n", "s") if row[name] is not None}} for row in found]
+    assert early([row for row in found if (row.get("window_end") or 0) < END]) == expected
+    assert expected
+
+
+def test_what_cannot_go_on_is_refused(store: SparkSession) -> None:
+    rate = store.readStream.format("rate").load()
+    rate = rate.selectExpr("timestamp as time", "'w' as type", "'x' as u", "value as a")
+    for text, said in (
+        (PATTERNS.replace("(x y+)", "(x y+ $)"), r"\$ needs the end"),
+        (PATTERNS.replace("ORDER BY time", "ORDER BY time DESC"), "descends"),
+        (PATTERNS.replace("ORDER BY time", ""), "needs ORDER BY"),
+        (PATTERNS.replace("ORDER BY time", "ORDER BY u"), "needs times"),
+    ):
+        with pytest.raises((UnsupportedError, hamlet.WorkloadError), match=said):
+            hamlet.spark.stream(text, rate)
+    with pytest.raises(OptionError, match="takes a streaming DataFrame"):
+        hamlet.spark.stream(_policy(), store.range(1))
+    with pytest.raises(OptionError, match="there is no option 'slicse'"):
+        hamlet.spark.stream(_policy(), rate, slicse=2)
+    with pytest.raises(DataError, match="no column"):
+        hamlet.spark.stream(_policy(), rate.drop("a"))
