@@ -249,6 +249,14 @@ def test_many_streams_and_long_chains() -> None:
         program(" ".join(lines))
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_tuples_that_double_are_refused_soon(backwards: bool) -> None:
+    lines = ["output t0 := (item, item)", *(f"output t{n + 1} := (t{n}, t{n})" for n in range(40))]
+    with pytest.raises(WorkloadError, match=r"is a tuple of [\d,]+ values; at most 1,000 are possible"):
+        program(" ".join(lines[::-1] if backwards else lines))
+    assert program(" ".join(lines[:9])).streams[-1].name == "t8"  # 512 values
+
+
 DEEP = ["(" * 400 + "1" + ")" * 400, "-" * 400 + "item", "1" + " + 1" * 400, "item" + "[-1]" * 400]
 
 

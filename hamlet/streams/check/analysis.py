@@ -20,13 +20,14 @@ from hamlet.streams.check.layers import order
 from hamlet.streams.check.lowering import lower
 from hamlet.streams.check.presence import check_agreement
 from hamlet.streams.check.timing import Clauses, find_pacing
-from hamlet.streams.check.unify import STRING, Type, describe, tuple_of, unify
+from hamlet.streams.check.unify import STRING, Type, describe, tuple_of, unify, width
 from hamlet.streams.check.unresolved import ClauseDraft, Node
 from hamlet.streams.program.ir import Program
 from hamlet.streams.syntax import tree as s
 from hamlet.streams.syntax.parser import read
 
 _DEEPEST_INCLUDE = 20
+MOST_VALUES = 1_000  # of a tuple, those of the tuples in it among them
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ def _check(
     known = find_pacing(table, clauses, reports)
     check_agreement(table, clauses, reports)
     layers = order(table, clauses, known, reports)
-    if reports.errors:
-        return None
+    if reports.errors or any(_too_wide(reports, each, each.type) for each in table.streams):
+        return None  # what a tuple holds may be known only where all is
     program = lower(table, clauses, layers, reports, text, source)
     for stream in program.streams:
         if stream.parameters and stream.close is None:
@@ -207,6 +208,8 @@ def _optional_output(builder: Expressions, stream: Declared, node: Node) -> None
 
 def _fits_output(builder: Expressions, stream: Declared, node: Node) -> None:
     reports, output = builder.reports, stream.output
+    if _too_wide(reports, stream, node.type):
+        return
     first, second = describe(node.type), describe(stream.type)
     if unify(node.type, stream.type):
         return
@@ -218,6 +221,18 @@ def _fits_output(builder: Expressions, stream: Declared, node: Node) -> None:
     declared_here = output is not None and output.type is not None and not isinstance(output.type, s.InferredType)
     word = "declared" if declared_here else "used as"
     reports.error(f"{reports.quote(node.span)} is {first}, and {stream.name} is {word} {second}", node.span, hint)
+
+
+def _too_wide(reports: Reports, stream: Declared, kind: Type) -> bool:
+    """Whether a stream's tuples hold too many values, which is reported: tuples of tuples double."""
+    values = width(kind)
+    if values <= MOST_VALUES:
+        return False
+    hint = "keep what is read later in outputs of their own"
+    reports.error(
+        f"{stream.name} is a tuple of {values:,} values; at most {MOST_VALUES:,} are possible", stream.span, hint
+    )
+    return True
 
 
 # --------------------------------------------------------------------------------------------------------- files

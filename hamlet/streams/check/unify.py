@@ -142,6 +142,19 @@ def _within(first: Type, second: Type) -> bool:
     return False
 
 
+def width(kind: Type) -> int:
+    """How many plain values stand in a value of a type, parts that several tuples share counted for each."""
+    known: dict[int, int] = {}
+
+    def of(each: Type) -> int:
+        each = each.root()
+        if id(each) not in known:
+            known[id(each)] = sum(map(of, each.parts.values())) if each.parts else 1
+        return known[id(each)]
+
+    return of(kind)
+
+
 def describe(kind: Type) -> str:
     """A type in the words of a message: its name, or ``an integer`` where several are possible."""
     kind = kind.root()
