@@ -57,7 +57,9 @@ def test_a_job_gives_the_rows_of_one_process(spark: SparkSession, tmp_path: Path
 
 
 def test_a_folder_that_grows_gives_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
-    assert spark is not None  # the job runs in this session
+    from hamlet.spark.continuous import PROVIDER, ROCKSDB
+
+    spark.conf.set(PROVIDER, ROCKSDB)  # the job runs in this session
     table = events()
     (tmp_path / "in").mkdir()
     (tmp_path / "p.sig").write_text(SIGNATURE)
