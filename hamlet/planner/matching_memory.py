@@ -1,6 +1,6 @@
 """Static memory analysis of the matching operator: what it allocates for a query at most, read from its tables.
 
-The sizes are those of the structs of ``matching_tables.pxd``; tests compare the bound with what the operator counts.
+The sizes are those of the structs of ``matching/tables.pxd``; tests compare the bound with what the operator counts.
 """
 
 from __future__ import annotations

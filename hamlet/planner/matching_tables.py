@@ -1,6 +1,6 @@
 """The integer tables of the matching operator (`hamlet.kernel.operators.matching.operator`).
 
-Field by field they mirror the structs of ``matching_tables.pxd``.
+Field by field they mirror the structs of ``matching/tables.pxd``.
 """
 
 from __future__ import annotations

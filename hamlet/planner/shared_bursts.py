@@ -1,6 +1,6 @@
 """Which queries can share the bursts of a type: what a run may do, so that `explain` says no more and no less.
 
-The kernel (``_members.pyx``) lets queries share a burst (events of one type that nothing of interest interrupts) where
+The kernel (``members.pyx``) lets queries share a burst (events of one type that nothing of interest interrupts) where
 each binds its events to one state, does not look back at single events, keeps none for others that do, and has no
 negated pattern that the events belong to. Whether they do share is decided when the burst is there.
 """

@@ -18,7 +18,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, refuse_far, refuse_outside, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.runtime.intake import ColumnOptions, Intake
-from hamlet.runtime.reorder_buffer import Disorder
+from hamlet.runtime.reorder_buffer import ReorderBuffer
 
 Promise = datetime.date | np.datetime64
 
@@ -56,7 +56,7 @@ class Arrivals:
     wanted : sequence of str
         The columns that are read.
     lateness, late
-        As of `Disorder`.
+        As of `ReorderBuffer`.
     counted : bool
         Whether a limit counts the bytes that are held.
     wide_integers, durations
@@ -64,7 +64,7 @@ class Arrivals:
 
     Attributes
     ----------
-    buffer : Disorder
+    buffer : ReorderBuffer
     promise : datetime.date, numpy.datetime64 or None
         A time given before the first event, which says in what unit it is.
     """
@@ -84,7 +84,7 @@ class Arrivals:
         self._time_column = options.time_column
         self._key = SortKey(options.time_column, options.order_column)
         self._intake = Intake(options, wanted, wide_integers, durations)
-        self.buffer = Disorder(self._key, lateness, late, counted=counted)
+        self.buffer = ReorderBuffer(self._key, lateness, late, counted=counted)
 
     def read(self, events: Any, known: Schema | None) -> Batch | None:
         """Read and judge events; None where there are none. Nothing is changed.

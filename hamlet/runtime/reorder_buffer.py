@@ -1,7 +1,7 @@
 """Events that come out of order: held until no earlier one can come, refused or left out where they are too late.
 
 An event is late where its time is before the largest time seen so far minus the lateness, or before a time that the
-user has promised (`Disorder.promise`). Each event is judged by those before it, so that batches make no difference.
+user has promised (`ReorderBuffer.promise`). Each event is judged by those before it: batches make no difference.
 Source: docs/numbers.md ("Time and order").
 """
 
@@ -35,7 +35,7 @@ class Place:
     Attributes
     ----------
     events, late_events : int
-        As of `Disorder`.
+        As of `ReorderBuffer`.
     seen, promised : int or None
         The largest time seen, and the time before which no event will come; ticks.
     held : pyarrow.Table or None
@@ -69,7 +69,7 @@ class _Held:
     nbytes: int
 
 
-class Disorder:
+class ReorderBuffer:
     """Holds events until their time step is over.
 
     Parameters

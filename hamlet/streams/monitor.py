@@ -22,7 +22,7 @@ from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import made_of, takes
-from hamlet.runtime.reorder_buffer import Disorder
+from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.sizes import bytes_of, size_text
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.evaluate._cells import Fault
@@ -109,13 +109,13 @@ class Monitor(Protocol):
         self.arrived = 0
         self.late_events = 0
         self._expected = Expected(each.name for each in spec.inputs)
-        self.disorder: Disorder | None = None
+        self.disorder: ReorderBuffer | None = None
         self.engine_clock: Clock | None = None
         seconds = seconds_of(chosen.lateness)
         waits = (int(chosen.lateness) if seconds is None else seconds) != 0  # type: ignore[arg-type]
         if waits or chosen.order_column is not None:
             key = SortKey(_TICKS, None if chosen.order_column is None else _ORDER)
-            self.disorder = Disorder(key, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
+            self.disorder = ReorderBuffer(key, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
         Times("time", chosen.time_unit)
         self._source = source
 

@@ -17,7 +17,7 @@ from hamlet.language.schema import MOST_TICKS, Schema
 from hamlet.policies.changes.made import Row
 from hamlet.policies.relations.values import POOLED, Pool
 from hamlet.policies.syntax.signature import Signature
-from hamlet.runtime.reorder_buffer import Disorder
+from hamlet.runtime.reorder_buffer import ReorderBuffer
 
 _KINDS: dict[str, tuple[type, AttributeType]] = {
     "int": (int, AttributeType.INT),
@@ -45,7 +45,7 @@ class Arriving:
     columns : sequence of str
         Those of all events that are read.
     time_column, type_column : str
-    buffer : Disorder
+    buffer : ReorderBuffer
         Which events are in time.
     pool : Pool
     """
@@ -57,7 +57,7 @@ class Arriving:
         columns: Sequence[str],
         time_column: str,
         type_column: str,
-        buffer: Disorder,
+        buffer: ReorderBuffer,
         pool: Pool,
     ) -> None:
         self._signature = signature

@@ -11,16 +11,16 @@ from hamlet.policies.analysis.comparisons import COMPARE, compile_pattern
 from hamlet.policies.analysis.terms import compiled, type_of
 from hamlet.policies.changes import _operators as changes
 from hamlet.policies.operators.aggregating import STATES, Aggregate, of_nothing
-from hamlet.policies.operators.always import Henceforth, Historically
+from hamlet.policies.operators.always import Always, Historically
 from hamlet.policies.operators.node import NEVER, Node
 from hamlet.policies.operators.nodes import (
-    Always,
+    ConstantRelation,
+    EmptyRelation,
     Event,
     Extend,
     Filter,
     Join,
     Minus,
-    Never,
     Position,
     Shape,
     Union,
@@ -273,7 +273,7 @@ def _throughouts_back(node: Historically, made: changes.Throughouts, line: chang
     node.kept["periods"] = Relation(columns, point, point)
 
 
-def _henceforths(node: Henceforth, children: list[changes.Operator]) -> changes.Operator:
+def _henceforths(node: Always, children: list[changes.Operator]) -> changes.Operator:
     going = node.kept["open"]
     *columns, begin = going.columns
     rows = rows_of(Relation(columns, going.first, going.last))
@@ -281,7 +281,7 @@ def _henceforths(node: Henceforth, children: list[changes.Operator]) -> changes.
     return changes.Henceforths(children[0], *node.interval, undecided, list(zip(begin.tolist(), rows, strict=True)))
 
 
-def _henceforths_back(node: Henceforth, made: changes.Henceforths, line: changes.Line) -> None:  # noqa: ARG001
+def _henceforths_back(node: Always, made: changes.Henceforths, line: changes.Line) -> None:  # noqa: ARG001
     undecided, going = made.kept()
     node.kept["undecided"] = _relation(node.width, undecided)
     columns = _columns([(*row, begin) for begin, row in going], node.width + 1)
@@ -292,8 +292,8 @@ def _henceforths_back(node: Henceforth, made: changes.Henceforths, line: changes
 _MAKERS: dict[type[Node], Callable[..., changes.Operator]] = {
     Event: lambda node, _: changes.Events(node.key, node.constants, node.equal, node.columns),
     Position: lambda node, _: changes.Positions(node.name),
-    Always: lambda node, _: changes.Constants([node.codes]),
-    Never: lambda *_: changes.Constants([]),
+    ConstantRelation: lambda node, _: changes.Constants([node.codes]),
+    EmptyRelation: lambda *_: changes.Constants([]),
     Shape: _shapes,
     Filter: _filters,
     Extend: _extends,
@@ -306,12 +306,12 @@ _MAKERS: dict[type[Node], Callable[..., changes.Operator]] = {
     Since: _pasts,
     Until: _untils,
     Historically: _throughouts,
-    Henceforth: _henceforths,
+    Always: _henceforths,
 }
 _KEEPERS: dict[type[Node], Callable[..., None]] = {
     Previous: _shifted_back,
     Since: _pasts_back,
     Until: _untils_back,
     Historically: _throughouts_back,
-    Henceforth: _henceforths_back,
+    Always: _henceforths_back,
 }

@@ -10,7 +10,7 @@ from hamlet.policies.syntax.formula import Type
 
 
 class Historically(Node):
-    """Where a relation held throughout the interval before; where no time-point lies in it, all who hold at all."""
+    """The valuations that held throughout the interval before; where no time-point lies in it, all that ever hold."""
 
     reads_times = True
 
@@ -119,8 +119,8 @@ def minus_rows(fresh: Relation, prolonged: Relation, width: int, low: int) -> Re
     return fresh.take(kept)
 
 
-class Henceforth(Node):
-    """Where a relation holds throughout the interval after; where no time-point lies in it, some who hold nearby."""
+class Always(Node):
+    """The valuations that hold throughout the interval after; where no time-point lies in it, some of those nearby."""
 
     reads_times = True
 

@@ -105,7 +105,7 @@ class Position(Node):
         return Relation(columns[self.name], points, points)
 
 
-class Always(Node):
+class ConstantRelation(Node):
     """One valuation, at all time-points: TRUE, and ``x = 5``."""
 
     def __init__(self, types: tuple[Type, ...], codes: tuple[int, ...]) -> None:
@@ -117,7 +117,7 @@ class Always(Node):
         return Relation([np.full(len(made), code, np.int64) for code in self.codes], made.first, made.last)
 
 
-class Never(Node):
+class EmptyRelation(Node):
     """No valuation: FALSE."""
 
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hamlet.policies.analysis.regex_automaton import Automaton, automaton_of, unbound
 from hamlet.policies.analysis.rewriting import shown, variables_of
 from hamlet.policies.operators.matching import Letter, MatchFuture, MatchPast
-from hamlet.policies.operators.nodes import Never
+from hamlet.policies.operators.nodes import EmptyRelation
 from hamlet.policies.plan.planned_operands import Built, UnsafeError
 from hamlet.policies.plan.planned_times import refuse_loop
 from hamlet.policies.syntax.formula import And, Bound, Formula, Interval, Not, Or, Temporal, TemporalMatch
@@ -50,7 +50,7 @@ def build_match(planner: Planner, formula: TemporalMatch) -> Built:
         next(each.node.types[each.names.index(name)] for each in built if name in each.names) for name in every
     )
     if interval[1] is not None and interval[0] > interval[1]:
-        return Built(planner.node(Never, types, ()), every)
+        return Built(planner.node(EmptyRelation, types, ()), every)
     children = tuple(dict.fromkeys(each.node for each in built))
     letters = tuple(
         Letter(children.index(each.node), tuple(every.index(name) for name in each.names)) for each in built

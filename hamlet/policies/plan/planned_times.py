@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hamlet.policies.analysis.rewriting import Edge, Meaning, Throughout, negation, shown, variables_of
-from hamlet.policies.operators.always import EarlyHistorically, FirstEdge, Henceforth, Historically, LastEdge
-from hamlet.policies.operators.nodes import Join, Never
+from hamlet.policies.operators.always import Always, EarlyHistorically, FirstEdge, Historically, LastEdge
+from hamlet.policies.operators.nodes import EmptyRelation, Join
 from hamlet.policies.operators.recursion import EarlySince, Recursion, known_of
 from hamlet.policies.operators.temporal import Next, Previous
 from hamlet.policies.operators.temporal import Since as SinceNode
@@ -37,7 +37,7 @@ def build_temporal(planner: Planner, formula: Temporal) -> Built:
         return _throughout(planner, formula)
     built = planner.build(body)
     if interval[1] is not None and interval[0] > interval[1]:
-        return Built(planner.node(Never, built.node.types, ()), built.names)
+        return Built(planner.node(EmptyRelation, built.node.types, ()), built.names)
     if operator == "PREV":
         return Built(planner.node(Previous, built.node, interval), built.names)
     if operator != "ONCE":
@@ -68,7 +68,7 @@ def _throughout(planner: Planner, formula: Temporal) -> Built:
             if not past:
                 refuse_loop(body, formula)
             early = EarlyHistorically if interval[0] > 0 and body.node.loops else Historically
-            node = planner.node(early if past else Henceforth, body.node, interval)
+            node = planner.node(early if past else Always, body.node, interval)
             if interval[0] > 0:
                 node = planner.node(Join, node, planner.build(somewhere).node, (), ())
             return Built(node, body.names)
@@ -103,7 +103,7 @@ def build_since_until(
         )
     ticks = planner.ticks(interval)
     if ticks[1] is not None and ticks[0] > ticks[1]:
-        return Built(planner.node(Never, second.node.types, ()), second.names)
+        return Built(planner.node(EmptyRelation, second.node.types, ()), second.names)
     kind = _since(second, ticks) if isinstance(formula, Since) else UntilNode
     if kind is UntilNode:
         refuse_loop(second, formula)

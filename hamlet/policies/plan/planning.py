@@ -28,7 +28,18 @@ from hamlet.policies.analysis.rewriting import (
 from hamlet.policies.analysis.terms import type_of
 from hamlet.policies.operators.aggregating import Aggregate
 from hamlet.policies.operators.node import Node
-from hamlet.policies.operators.nodes import Always, Event, Extend, Filter, Join, Minus, Never, Position, Shape, Union
+from hamlet.policies.operators.nodes import (
+    ConstantRelation,
+    EmptyRelation,
+    Event,
+    Extend,
+    Filter,
+    Join,
+    Minus,
+    Position,
+    Shape,
+    Union,
+)
 from hamlet.policies.operators.recursion import Known
 from hamlet.policies.plan.conjunction import Conjunction
 from hamlet.policies.plan.planned_matches import build_match
@@ -135,7 +146,7 @@ class Planner:
     def _build(self, formula: Formula) -> Built:
         match formula:
             case Truth(value):
-                return Built(self.node(Always, (), ()) if value else self.node(Never, (), ()), ())
+                return Built(self.node(ConstantRelation, (), ()) if value else self.node(EmptyRelation, (), ()), ())
             case Defined() | Predicate():
                 return self._predicate(formula)
             case Exists(_, body):
@@ -159,7 +170,7 @@ class Planner:
                 return self._aggregation(formula)
             case Not() if not variables_of(formula):
                 inner = self._closed_negation(formula)
-                truth = self.node(Always, (), ())
+                truth = self.node(ConstantRelation, (), ())
                 return Built(self.node(Minus, truth, inner.node, (), ()), ())
         return Conjunction(self, conjuncts(formula), formula.span).built()
 
@@ -191,7 +202,7 @@ class Planner:
             if isinstance(formula.body, And):
                 built = self.attempt(Or(negation(formula.body.left), negation(formula.body.right), span=formula.span))
                 if built is not None:
-                    truth = self.node(Always, (), ())
+                    truth = self.node(ConstantRelation, (), ())
                     return Built(self.node(Minus, truth, built.node, (), ()), ())
             raise
 
@@ -349,4 +360,4 @@ class Planner:
 
     def never(self, names: tuple[str, ...]) -> Built:
         """No rows."""
-        return Built(self.node(Never, ("int",) * len(names), ()), names)
+        return Built(self.node(EmptyRelation, ("int",) * len(names), ()), names)
