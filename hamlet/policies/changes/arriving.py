@@ -90,10 +90,9 @@ class Arriving:
             if arrived is None:
                 return None
             time = arrived[0]
-            if time >= seen:
-                seen = time
-            elif time < earliest or found:
+            if time < earliest or (found and time < seen):
                 return None
+            seen = max(seen, time)
             found.append(arrived)
         self._wait(found)
         buffer.note(seen, len(found))
