@@ -6,7 +6,7 @@ Contract
 before, and the other way round; no row is in both lists. At time-points without a block nothing changes.
 **Beginning**: an operator that is made from what the operator over columns keeps takes the relations at the time-point
 before to be empty: the first block of every relation has all of its rows.
-**State** is what is said there (`hamlet.policies.operators`), by valuation; `hamlet.policies.changes.made` moves it from
+**State** is that of `hamlet.policies.operators`, by valuation; `hamlet.policies.changes.made` moves it from
 one to the other, and nothing here is kept for longer than there.
 A change costs some look-ups for each row that it adds to, or takes from, a relation, whatever else is in it.
 """
@@ -754,7 +754,7 @@ cdef class Aggregates(Operator):
 
 
 cdef class Shifts(Operator):
-    """PREV and NEXT: what held one time-point before, or holds one later, where the time between lies in an interval."""
+    """PREV and NEXT: what held one time-point before, or holds one later, where the time between is in an interval."""
 
     cdef int64_t least, most
     cdef bint back, shown
@@ -1085,7 +1085,7 @@ cdef class Throughouts(Operator):
     least, most : int
         `most` may be None.
     periods : list of (int, int, tuple)
-        What held, with the times after which, and before which, the interval lies in its period; NEVER where it goes on.
+        What held, with the times after which, and before which, the interval lies in its period; NEVER if it goes on.
     """
 
     cdef int64_t least, most
