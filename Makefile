@@ -95,7 +95,7 @@ wheel: build ## a wheel for other Linux machines, without a compiler there: dist
 	rm -rf build/wheel dist
 	$(BIN)/python -m build --no-isolation --wheel --outdir build/wheel
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
-	WHEEL=dist $(BIN)/python -m pytest -q -n 0 tests/test_release.py
+	WHEEL=dist $(BIN)/python -m pytest -q -n 0 tests/house/test_release.py
 
 .PHONY: bench
 bench: build ## run every benchmark case and write bench/RESULTS.md

@@ -8,7 +8,7 @@ from __future__ import annotations
 import driver
 
 with driver.atheris.instrument_imports(include=["hamlet.policies"]):
-    from tests.fuzzed_policies import check_log, log_seeds
+    from tests.policies.fuzzed_policies import check_log, log_seeds
 
 
 def main() -> None:

@@ -68,7 +68,7 @@ def assert_places(error: WorkloadError, text: str) -> None:
 def seeds() -> list[bytes]:
     """The project's specifications, the golden errors, and rows of tokens."""
     found = [path.read_bytes() for path in sorted((driver.ROOT / "workloads").glob("*.lola"))]
-    golden = sorted((driver.ROOT / "tests/stream_errors").glob("*.txt"))
+    golden = sorted((driver.ROOT / "tests/streams/errors").glob("*.txt"))
     found += [path.read_bytes().split(b"\n----\n")[0] for path in golden]
     return [b"\x01" + text for text in found] + [bytes(range(0, 200, 2)), bytes([0, *range(len(TOKENS))])]
 

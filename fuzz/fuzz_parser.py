@@ -66,7 +66,10 @@ def check(data: bytes) -> None:
 def seeds() -> list[bytes]:
     """The project's workloads, the golden errors, and rows of tokens."""
     found = [path.read_bytes() for path in sorted((driver.ROOT / "workloads").glob("*.sase"))]
-    found += [path.read_bytes().split(b"\n----\n")[0] for path in sorted((driver.ROOT / "tests/errors").glob("*.txt"))]
+    found += [
+        path.read_bytes().split(b"\n----\n")[0]
+        for path in sorted((driver.ROOT / "tests/language/errors").glob("*.txt"))
+    ]
     return [b"\x01" + text for text in found] + [bytes(range(0, 200, 2)), bytes([0, *range(len(TOKENS))])]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import driver
 
 with driver.atheris.instrument_imports(include=["hamlet.policies"]):
-    from tests.fuzzed_policies import check, seeds
+    from tests.policies.fuzzed_policies import check, seeds
 
 
 def main() -> None:

@@ -1,7 +1,8 @@
 """Fuzzes the restore of saved engines: ``python fuzz/fuzz_restore.py -max_total_time=60``.
 
 The input's first byte chooses between bytes taken as they are, a description and blobs behind a digest that is right,
-and a save with a few mistakes (`tests.save_mutations`), also behind such a digest. What is restored has to go on.
+and a save with a few mistakes (`tests.checkpoint.save_mutations`), also behind such a digest. What is restored
+has to go on.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import driver
 with driver.atheris.instrument_imports(include=["hamlet"]):
     import hamlet
     from hamlet.checkpoint import frame
-    from tests.save_mutations import mutated, opened
-    from tests.test_saving import RIDES, rides
+    from tests.checkpoint.save_mutations import mutated, opened
+    from tests.checkpoint.test_saving import RIDES, rides
 
 WORKLOADS = [
     RIDES,

@@ -193,7 +193,7 @@ def main() -> None:
     chosen = options.parse_args()
     brokers = os.environ.get("KAFKA_BOOTSTRAP")
     if brokers is None:
-        from tests.kafka_broker import Broker
+        from tests.live.kafka_broker import Broker
 
         brokers = Broker().address
     for source, sink in PAIRS:

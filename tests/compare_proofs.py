@@ -20,9 +20,9 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.formula import free_variables
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.why.policies import why
-from tests.evidence_by_definition import Proof
 from tests.random_matches import random_matching
 from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy
+from tests.why.evidence_by_definition import Proof
 
 DOMAIN = (0, 1, 2, 3, 7)
 

@@ -16,8 +16,8 @@ import time
 from types import FrameType
 
 from hamlet.errors import HamletError
-from tests.failing_allocations import cases
-from tests.save_mutations import mutated
+from tests.checkpoint.save_mutations import mutated
+from tests.kernel.failing_allocations import cases
 
 SECONDS = 5
 

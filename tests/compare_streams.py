@@ -109,6 +109,6 @@ def main(run: Run) -> int:
 
 
 if __name__ == "__main__":
-    from tests.stream_runs import run_whole
+    from tests.streams.stream_runs import run_whole
 
     sys.exit(main(run_whole))

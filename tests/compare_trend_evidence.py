@@ -21,8 +21,8 @@ from hamlet.language.query import Taken
 from hamlet.why.trends.why import why
 from tests.case_files import oracle_options
 from tests.compare_random import features_of
-from tests.evidence_by_definition import steps_of, steps_told
 from tests.strategies import random_case
+from tests.why.evidence_by_definition import steps_of, steps_told
 
 _NOT_FOR_THE_CHECK = ("sharing", "benefit", "numbers", "count_type", "threads")
 

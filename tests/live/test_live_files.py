@@ -1,0 +1,298 @@
+"""Streams that do not end: growing files, folders, sockets, stops and checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hamlet.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICY = ["monitor", "p.mfotl", "--signature", "p.sig"]
+WAIT = 60
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "p.mfotl").write_text("publish(x) AND x > 0")
+    (tmp_path / "p.sig").write_text("publish(x: int)")
+    (tmp_path / "q.sase").write_text("RETURN COUNT(*), SUM(A.x) PATTERN A+ WITHIN 3 s SLIDE 1 s")
+    (tmp_path / "s.lola").write_text("input x: Int64  output n := n.offset(by: -1).defaults(to: 0) + x  trigger n > 0")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def process(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "hamlet", *arguments]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
+    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, **options)
+
+
+@contextlib.contextmanager
+def running(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    with process(*arguments, **options) as run:
+        try:
+            yield run
+        finally:
+            if run.poll() is None:
+                run.kill()
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def xs(run: subprocess.Popen[bytes], count: int) -> list[int]:
+    assert run.stdout is not None
+    return [json.loads(run.stdout.readline())["x"] for _ in range(count)]
+
+
+def stopped(run: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> str:
+    run.send_signal(number)
+    started = time.monotonic()
+    _, err = run.communicate(timeout=WAIT)
+    assert time.monotonic() - started < 5
+    assert run.returncode == 128 + number
+    assert f"stopped by {number.name} after " in err.decode()
+    return err.decode()
+
+
+def test_a_growing_file_through_rotation_and_cuts(folder: Path) -> None:
+    log = folder / "a.csv"
+    log.write_text("time,type,x\n1,publish,1\n")
+    with running(*POLICY, "--input", "a.csv", "--follow", "--output", "-") as run:
+        append(log, "2,publish,2\n3,pub")
+        assert xs(run, 1) == [1]
+        append(log, "lish,3\n")
+        assert xs(run, 1) == [2]
+        log.rename(folder / "a.csv.1")
+        append(folder / "a.csv.1", "4,publish,4\n")  # its writer goes on for a while
+        time.sleep(0.2)
+        log.write_text("x,type,time\n5,publish,5\n6,publish,6\n")  # with a header of its own
+        assert xs(run, 3) == [3, 4, 5]
+        log.write_text("time,type,x\n7,publish,7\n")  # cut, and begun anew
+        assert xs(run, 1) == [6]
+        append(log, "8,publish,8\n")
+        assert xs(run, 1) == [7]
+        assert "after 8 events" in stopped(run)
+
+
+def test_a_folder_takes_new_files_by_name(folder: Path) -> None:
+    (folder / "in").mkdir()
+    (folder / "in" / "2.jsonl").write_text('{"time": 2, "type": "publish", "x": 2}\n')
+    (folder / "in" / "1.jsonl").write_text('{"time": 1, "type": "publish", "x": 1}')
+    (folder / "in" / "_3.jsonl").write_text("no rows yet")
+    (folder / "in" / ".3.jsonl").write_text("no rows yet")
+    with running(*POLICY, "--input", "in", "--follow", "--output", "-") as run:
+        assert xs(run, 1) == [1]
+        (folder / "in" / "_3.jsonl").write_text('{"time": 3, "type": "publish", "x": 3}\n')
+        (folder / "in" / "_3.jsonl").rename(folder / "in" / "3.jsonl")
+        assert xs(run, 1) == [2]
+        stopped(run, signal.SIGINT)
+
+
+class Receiver(threading.Thread):
+    """Listens, and keeps what comes."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        super().__init__(daemon=True)
+        self.listener, self.data = listener, b""
+        self.start()
+
+    def run(self) -> None:
+        connection, _ = self.listener.accept()
+        while part := connection.recv(1 << 16):
+            self.data += part
+
+
+def sent(address: Any, data: bytes) -> None:
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(family) as connection:
+        deadline = time.monotonic() + WAIT
+        while True:
+            try:
+                connection.connect(address)
+                break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        connection.sendall(data)
+
+
+def test_sockets(folder: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    path = str(folder / "in.sock")
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(path)  # and nobody listens any more
+    out = str(folder / "out.sock")
+    inputs = ["--input", f"tcp://127.0.0.1:{port}", "--input", f"unix:{path}", "--input-format", "csv"]
+    with running(*POLICY, *inputs, "--output", f"unix:{out}", "--bad-rows", "drop", "--lateness", "9") as run:
+        sent(("127.0.0.1", port), b"time,type,x\n1,publish,1\n2,pub")
+        sent(path, b"x,time,type\n3,3,publish\n20,20,publish\n30,30,publish\n")
+        time.sleep(0.3)
+        with socket.socket(socket.AF_UNIX) as listener:  # it was away until now
+            listener.bind(out)
+            listener.listen()
+            receiver = Receiver(listener)
+            until(lambda: receiver.data.count(b"\n") == 3)
+            err = stopped(run)
+            receiver.join(WAIT)
+    assert [json.loads(line)["x"] for line in receiver.data.splitlines()] == [1, 3, 20]
+    assert "1 bad rows" in err
+    assert "after 4 events" in err
+    assert not os.path.exists(path)
+
+
+def test_what_cannot_be_listened_to(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken, socket.socket(socket.AF_UNIX) as file:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        file.bind("in.sock")
+        file.listen()
+        (folder / "a.txt").write_text("")
+        port = taken.getsockname()[1]
+        for url in (f"tcp://127.0.0.1:{port}", "tcp://127.0.0.1", "unix:in.sock", "unix:a.txt", "ftp://x"):
+            assert main([*POLICY, "--input", url, "--follow", "--output", "-"]) == 2
+            assert capfd.readouterr().err.startswith("error: ")
+
+
+def test_a_second_signal_ends_at_once(folder: Path) -> None:
+    os.mkfifo(folder / "full")
+    reader = os.open(folder / "full", os.O_RDONLY | os.O_NONBLOCK)  # which never reads
+    lines = "".join(f"@{at} publish({at})\n" for at in range(1, 60_000))
+    (folder / "a.log").write_text(lines)
+    writer = os.open(folder / "full", os.O_WRONLY)
+    with running(*POLICY, "--input", "a.log", "--follow", "--output", "-", stdout=writer) as run:
+        until(lambda: bool(select.select([reader], [], [], 0)[0]))
+        time.sleep(0.3)  # until the pipe is full
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        run.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        assert run.wait(timeout=WAIT) == 130
+        assert time.monotonic() - started < 3
+        assert run.stderr is not None
+        assert b"stopped by SIGINT after" in run.stderr.read()
+    os.close(reader)
+    os.close(writer)
+
+
+SAVED = {
+    "policy": (POLICY, "a.log", "@{0} publish({0})\n", ""),
+    "query": (["run", "q.sase"], "a.jsonl", '{{"time": {0}, "type": "A", "x": {0}}}\n', ""),
+    "specification": (["monitor", "s.lola", "--values"], "a.csv", "{0},{0}\n", "time,x\n"),
+}
+
+
+def rows_of(folder: Path) -> list[str]:
+    return [line for file in sorted(folder.rglob("part-*")) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("task", SAVED)
+def test_each_row_once_after_kills(task: str, folder: Path) -> None:
+    arguments, name, line, head = SAVED[task]
+    lot = random.Random(task)
+    (folder / name).write_text(head)
+    common = [*arguments, "--input", name, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    at = 0
+    for _ in range(3):
+        with running(*common, "--follow", "--every", "0.05 s") as run:
+            until(lambda: (folder / "ck" / "lock").exists() and len(list((folder / "ck").glob("*.save"))) > 0)
+            for _ in range(lot.randint(2, 6)):
+                more = lot.randint(1, 40)
+                append(folder / name, "".join(line.format(at + place) for place in range(more)))
+                at += more
+                time.sleep(lot.random() * 0.1)
+            os.kill(run.pid, signal.SIGKILL)
+            run.wait(timeout=WAIT)
+    with running(*common) as run:
+        assert run.wait(timeout=WAIT) == 0
+    assert main([*arguments, "--input", name, "--output", "whole", "--output-format", "json", "--quiet"]) == 0
+    assert rows_of(folder / "out") == rows_of(folder / "whole")
+    assert not list((folder / "out").rglob(".part-*"))
+
+
+def test_a_checkpoint_of_others(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.log").write_text("@1 publish(1)\n")
+    common = ["--input", "a.log", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*POLICY, *common, "--follow", "--every", "0.1 s") as run:
+        until(lambda: len(list((folder / "ck").glob("*.save"))) == 2)
+        assert main([*POLICY, *common]) == 2
+        assert f"in use by process {run.pid}" in capfd.readouterr().err
+        stopped(run)
+    text = (folder / "p.mfotl").read_text()
+    (folder / "p.mfotl").write_text("publish(x) AND x > 7")
+    assert main([*POLICY, *common]) == 2
+    assert "they differ" in capfd.readouterr().err
+    (folder / "p.mfotl").write_text(f"# a comment\n{text}")
+    latest = max((folder / "ck").glob("*.save"))
+    latest.write_bytes(latest.read_bytes()[:-9])  # torn: the one before is taken
+    assert main([*POLICY, *common]) == 0
+    assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1]
+
+
+def test_a_pipe_cannot_be_read_again(folder: Path) -> None:
+    common = [*POLICY, "--input", "-", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*common, stdin=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        run.stdin.write(b"@1 publish(1)\n@2 publish(2)\n@3 publish(3)\n")
+        run.stdin.flush()
+        until(lambda: any(file.read_bytes().count(b"\n") == 2 for file in (folder / "out").rglob(".part-*")))
+        stopped(run)
+    with running(*common, stdin=subprocess.PIPE) as run:
+        _, err = run.communicate(b"@4 publish(4)\n", timeout=WAIT)
+    assert b"a pipe cannot be read again: events after number 2 (time 2) were at stake" in err
+    assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1, 2, 4]
+
+
+MERGED = {
+    "policy": (POLICY, "{0},publish,{1},note {0}\n"),
+    "query": (["run", "q.sase"], '{0},A,{1},"two\nlines"\n'),
+    "specification": (["monitor", "s.lola", "--values"], "{0},-,{1},\n"),
+}
+
+
+@pytest.mark.parametrize("task", MERGED)
+def test_files_that_end_are_merged_by_time(task: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments, line = MERGED[task]
+    lot = random.Random(task)
+    inputs = []
+    for number in range(3):
+        times = sorted(lot.choices(range(60), k=lot.choice([0, 3, 40])) if number else range(0, 60, 3))
+        text = "".join(line.format(time, lot.randrange(1, 100)) for time in times)
+        (folder / f"{number}.csv").write_text("time,type,x,note\n" + text)
+        inputs += ["--input", f"{number}.csv"]
+    assert main([*arguments, *inputs, "--output", "-", "--quiet"]) == 0
+    whole = capfd.readouterr().out
+    assert main([*arguments, *inputs, "--output", "-", "--quiet", "--http", "127.0.0.1:0"]) == 0
+    assert capfd.readouterr().out == whole
+    common = [*arguments, *inputs, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*common, "--every", "0.001 s") as run:
+        until(lambda: len(list((folder / "ck").glob("*.save"))) == 2)
+        run.kill()
+    assert main([*common, "--quiet"]) == 0
+    assert len(rows_of(folder / "out")) == whole.count("\n")

@@ -1,0 +1,258 @@
+"""Streams that do not end: rows as soon as they are final, lines however they are split, what is bad, what is late."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hamlet.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+POLICY = ["monitor", "p.mfotl", "--signature", "p.sig"]
+TASKS = {
+    "monpoly": (POLICY, b"", b"@%d publish(%d)\n"),
+    "policy json": (POLICY, b"", b'{"time": %d, "type": "publish", "x": %d}\n'),
+    "policy csv": (POLICY, b"time,type,x\n", b"%d,publish,%d\n"),
+    "query json": (["run", "q.sase"], b"", b'{"time": %d, "type": "A", "x": %d}\n'),
+    "query csv": (["run", "q.sase"], b"time,type,x\n", b"%d,A,%d\n"),
+    "specification json": (["monitor", "s.lola"], b"", b'{"time": %d, "x": %d}\n'),
+    "specification csv": (["monitor", "s.lola"], b"time,x\n", b"%d,%d\n"),
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "p.mfotl").write_text("publish(x) AND x > 0")
+    (tmp_path / "p.sig").write_text("publish(x: int)")
+    (tmp_path / "q.sase").write_text("RETURN COUNT(*), SUM(A.x) PATTERN A+ WITHIN 1 s")
+    (tmp_path / "s.lola").write_text('input x: Int64  trigger x > 0 "big"')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def process(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "hamlet", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, **options)
+
+
+class Slow(io.RawIOBase):
+    """Standard input that gives a few bytes at a time."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        self._parts: Iterator[bytes] = (data[at : at + size] for at in range(0, len(data), size))
+
+    def read(self, _: int = -1) -> bytes:
+        return next(self._parts, b"")
+
+    def readable(self) -> bool:
+        return True
+
+
+def given(monkeypatch: pytest.MonkeyPatch, data: bytes, size: int = 1 << 20) -> None:
+    class Input:
+        buffer = Slow(data, size)
+
+    monkeypatch.setattr(sys, "stdin", Input())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_rows_come_before_the_input_ends(task: str) -> None:
+    arguments, head, line = TASKS[task]
+    with process(*arguments, "--input", "-", "--output", "-", stdin=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(head + line % (1, 1))
+        run.stdin.write(line % (2, 2))
+        run.stdin.flush()
+        first = json.loads(run.stdout.readline())
+        assert 1 in (first.get("time"), first.get("window_start"))
+        assert run.poll() is None  # it waits for more
+        run.stdin.write(line % (3, 3))
+        run.stdin.close()
+        assert len(run.stdout.read().splitlines()) == 2
+        assert run.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+@pytest.mark.parametrize("task", TASKS)
+def test_lines_split_anywhere_are_as_a_file(
+    task: str, size: int, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments, head, line = TASKS[task]
+    text = head + b"".join(line % (at // 2, at) for at in range(40))
+    for ending, last in ((b"\n", b"\n"), (b"\r\n", b""), (b"\n\n", b"")):
+        lines = text.rstrip(b"\n").replace(b"\n", ending) + last
+        name = {"l": "e.log", "n": "e.jsonl", "v": "e.csv"}[task[-1] if task != "monpoly" else "l"]
+        (folder / name).write_bytes(text)
+        assert main([*arguments, "--input", name, "--output", "-", "--quiet"]) == 0
+        expected = capfd.readouterr().out
+        given(monkeypatch, lines, size)
+        assert main([*arguments, "--input", "-", "--output", "-", "--quiet"]) == 0
+        assert capfd.readouterr().out == expected
+        assert expected.count("\n") == (20 if task.startswith("query") else 39)
+
+
+def test_an_empty_pipe_is_a_stream_without_events(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, head, _ in TASKS.values():
+        for data in (b"", head, b"\n\n"):
+            given(monkeypatch, data)
+            assert main([*arguments, "--input", "-", "--output", "-", "--quiet"]) == 0
+            assert capfd.readouterr() == ("", "")
+
+
+BAD = {
+    "monpoly": b"@5 publish(x)\n",
+    "policy json": b'{"time": 5, "type": "publish", "x": "five"}\n',
+    "policy csv": b"5,publish,five\n",
+    "query json": b'{"time": 5,\n',
+    "query csv": b"5,A,1,2\n",
+    "specification json": b"[5]\n",
+    "specification csv": b"noon,5\n",
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_bad_rows(task: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments, head, line = TASKS[task]
+    good = [line % (at, at) for at in range(1, 9)]
+    data = head + b"".join([*good[:4], BAD[task], *good[4:]])
+    for mode in ("fail", "error"):
+        given(monkeypatch, data)
+        assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--bad-rows", mode]) == 2
+        out, err = capfd.readouterr()
+        assert f"standard input:{5 + bool(head)}:" in err
+        assert len(out.splitlines()) >= 3  # those that were final
+    given(monkeypatch, data)
+    assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--bad-rows", "drop"]) == 0
+    out, err = capfd.readouterr()
+    assert len(out.splitlines()) == 8
+    assert "1 bad rows" in err
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_late_events(task: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    arguments, head, line = TASKS[task]
+    data = head + b"".join(line % (at, at) for at in (1, 2, 5, 3, 6, 4, 7))
+    given(monkeypatch, data)
+    assert main([*arguments, "--input", "-", "--output", "-", "--quiet"]) == 2
+    out, err = capfd.readouterr()
+    assert "is late" in err
+    assert "--lateness" in err
+    assert len(out.splitlines()) >= 2
+    given(monkeypatch, data)
+    assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--late", "drop"]) == 0
+    out, err = capfd.readouterr()
+    assert "2 late events" in err
+    assert len(out.splitlines()) == 5
+    given(monkeypatch, data)
+    assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--lateness", "2"]) == 0
+    out, err = capfd.readouterr()
+    assert "late" not in err
+    times = [row.get("time", row.get("window_start")) for row in map(json.loads, out.splitlines())]
+    assert times == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_time_point_is_decided_by_the_time_of_the_next(folder: Path) -> None:
+    (folder / "p.mfotl").write_text("ALWAYS FORALL x. publish(x) IMPLIES EVENTUALLY[0,2] publish(0)")
+    with process(*POLICY, "--input", "-", "--output", "-", stdin=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b"@1 publish(7)\n@9 publish(0)\n")  # the second one is still open
+        run.stdin.flush()
+        assert json.loads(run.stdout.readline())["x"] == 7
+        run.stdin.close()
+        assert run.wait(timeout=60) == 0
+
+
+def test_an_arrow_stream(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"time": [1, 2, 3], "type": ["publish", "A", "publish"], "x": [4, 5, 6]})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1)
+    for arguments, rows in ((POLICY, 2), (["run", "q.sase"], 1), (["monitor", "s.lola"], 3)):
+        for size in (5, 1 << 20):
+            given(monkeypatch, sink.getvalue(), size)
+            assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--input-format", "arrow"]) == 0
+            assert len(capfd.readouterr().out.splitlines()) == rows
+
+
+def test_the_wall_clock_moves_time() -> None:
+    arguments = ["run", "q.sase", "--input", "-", "--output", "-", "--clock", "--idle", "0.2 s"]
+    with process(*arguments, stdin=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        started = time.monotonic()
+        run.stdin.write(b'{"time": 1, "type": "A", "x": 1}\n')
+        run.stdin.flush()
+        assert json.loads(run.stdout.readline())["count"] == 1
+        assert time.monotonic() - started >= 0.9
+        run.stdin.close()
+        assert run.wait(timeout=60) == 0
+
+
+def test_rows_in_a_folder_are_seen_at_once(folder: Path) -> None:
+    with process(*POLICY, "--input", "-", "--output", "out", "--output-format", "csv", stdin=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        run.stdin.write(b"@1 publish(1)\n@2 publish(2)\n")
+        run.stdin.flush()
+        file = folder / "out" / "policy=p" / "part-00000.csv"
+        deadline = time.monotonic() + 60
+        while not (file.exists() and file.read_text().count("\n") == 2) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert file.read_text() == "time,time_point,x\n1,0,1\n"
+        run.stdin.close()
+        assert run.wait(timeout=60) == 0
+    assert file.read_text() == "time,time_point,x\n1,0,1\n2,1,2\n"
+
+
+CHOICES = (
+    ["--where", "w > 1.6 AND s <> 'b'"],
+    ["--where", "x > 3"],
+    ["--from", "7", "--to", "20"],
+    ["--order-column", "o"],
+    ["--order-column", "o", "--where", "s = 'a'", "--from", "3"],
+)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_specification_chooses_events_of_a_pipe(
+    form: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "t.lola").write_text("input x: Int64, s: String  output n := n.offset(by: -1).defaults(to: 0) + x")
+    lot = random.Random(form)
+    names = ("time", "x", "s", "o", "w")
+    rows = [
+        (at // 3, lot.randrange(9), lot.choice("abc"), lot.randrange(5), lot.choice([2, 7] if at < 9 else [1.5, 2]))
+        for at in range(60)
+    ]
+    text = ",".join(names) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    if form == "json":
+        text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+    (folder / "t").write_text(text)
+    common = ["monitor", "t.lola", "--values", "--output", "-", "--quiet", "--input-format", form]
+    for chosen in CHOICES:
+        assert main([*common, *chosen, "--input", "t"]) == 0
+        expected = capfd.readouterr().out
+        assert expected
+        for size in (50, 1 << 20):
+            given(monkeypatch, text.encode(), size)
+            assert main([*common, *chosen, "--input", "-"]) == 0
+            assert capfd.readouterr().out == expected, chosen
+    for wrong, said in ((["--order-column", "nope"], "no order column"), (["--where", "time > 3"], "cannot speak of")):
+        given(monkeypatch, text.encode())
+        assert main([*common, *wrong, "--input", "-"]) == 2
+        assert said in capfd.readouterr().err
