@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from hamlet.policies.changes.running import Tuples
 from hamlet.policies.logs.batching import gathered
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
-from hamlet.policies.relations.relation import Ints
+from hamlet.policies.relations.relation import Ints, TooManyRowsError, room
 from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.printing import printed_order
 from hamlet.policies.verdicts.automata import VerdictServing
@@ -29,6 +30,7 @@ from hamlet.runtime.sizes import Size, bytes_of, size_text
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _WIDE = pa.decimal256(76, 0)  # integers of more than 64 bits
 _MOST_ROWS = 1 << 16  # of a batch
+Found = TypeVar("Found")
 
 
 class Serving:
@@ -81,6 +83,7 @@ class Serving:
     ) -> None:
         self._evaluation = Evaluation(policies, per_second=per_second, negate=negate)
         self._evaluation.tells_points = every_time_point
+        self._evaluation.in_pieces = True
         goals = self._evaluation.goals
         self._time_type = time_type
         self._open_end = open_end
@@ -124,10 +127,10 @@ class Serving:
             first = chunk.first if first is None else first
             self._check_order(chunk)
             self.events += sum(len(points) for points, _ in chunk.relations.values())
-            yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), first)
+            yield from self._rows(self._worked(self._evaluation.feed, chunk.times, chunk.relations), first)
             self._check_memory()
         if not self._open_end:
-            yield from self._rows(self._evaluation.close(), first or 0)
+            yield from self._rows(self._worked(self._evaluation.close), first or 0)
 
     def _check_order(self, chunk: LogChunk) -> None:
         """A stream that goes on from a saved state goes on behind it."""
@@ -154,16 +157,16 @@ class Serving:
         self._evaluation.by_changes = True
         for chunk in chunks:
             self.events += sum(len(points) for points, _ in chunk.relations.values())
-            yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), 0)
+            yield from self._rows(self._worked(self._evaluation.feed, chunk.times, chunk.relations), 0)
         if bound is not None:
-            yield from self._rows(self._evaluation.feed(np.zeros(0, np.int64), {}, bound), 0)
+            yield from self._rows(self._worked(self._evaluation.feed, np.zeros(0, np.int64), {}, bound), 0)
         self._check_memory(beside)
 
     def feed_rows(self, times: Sequence[int], tuples: Tuples, bound: int, beside: int) -> list[dict[str, Any]]:
         """The rows, as dicts, that few more time-points decide; as `feed`, of an evaluation that goes by changes."""
         rows: list[dict[str, Any]] = []
         value = self._evaluation.pool.value
-        for place, found in enumerate(self._evaluation.feed_rows(times, tuples, bound)):
+        for place, found in enumerate(self._worked(self._evaluation.feed_rows, times, tuples, bound)):
             if not found:
                 continue
             types, names = self._evaluation.goals[place].types, self.schemas[place].names[2:]
@@ -184,7 +187,7 @@ class Serving:
     def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that the end of the stream decides; none where it is open."""
         if not self._open_end:
-            yield from self._rows(self._evaluation.close(), 0)
+            yield from self._rows(self._worked(self._evaluation.close), 0)
 
     @property
     def points(self) -> int:
@@ -207,8 +210,9 @@ class Serving:
                 if len(answer.decided[1]):
                     yield place, self._with_points(place, answer, answer.decided, first)
                 continue
-            for begin in range(0, len(answer), _MOST_ROWS):
-                yield place, self._batch(place, answer, begin, first)
+            for part in chain((answer,), answer.rest):
+                for begin in range(0, len(part), _MOST_ROWS):
+                    yield place, self._batch(place, part, begin, first)
 
     def _with_points(self, place: int, answer: Answer, decided: tuple[int, Ints], first: int) -> pa.RecordBatch:
         """The rows of an answer, and one with nothing but its time for each time-point that has none."""
@@ -242,6 +246,23 @@ class Serving:
         """Periods that are kept between batches."""
         return self._evaluation.kept_rows
 
+    def _worked(self, call: Callable[..., list[Found]], *arguments: Any) -> list[Found]:
+        """What a call of the evaluation gives; a relation that would pass the limit while it is made is told."""
+        try:
+            with room(self._limit):
+                return call(*arguments)
+        except TooManyRowsError as error:
+            raise MemoryLimitError(
+                f"the run stops, since it needs more memory than its limit, {size_text(self._limit or 0)}; of "
+                f"{self._named()} a conjunction has more than {error.args[0]:,} rows in one batch of events\n"
+                "hint: relate the two sides of the AND by more variables, or raise the limit "
+                f"({option('max_memory')})"
+            ) from None
+
+    def _named(self) -> str:
+        names = " and ".join(f"'{policy.name}'" for policy in self._policies)
+        return f"polic{'y' if len(self._policies) == 1 else 'ies'} {names}"
+
     def _check_memory(self, beside: int = 0) -> None:
         if self._limit is None or self._evaluation.nbytes + beside <= self._limit:
             return
@@ -249,10 +270,9 @@ class Serving:
         if self._evaluation.nbytes + beside <= self._limit:
             return
         node = max(self._evaluation.nodes, key=lambda each: each.nbytes)
-        names = " and ".join(f"'{policy.name}'" for policy in self._policies)
         raise MemoryLimitError(
-            f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; of polic"
-            f"{'y' if len(self._policies) == 1 else 'ies'} {names} an operator ({type(node).__name__.upper()}) holds "
+            f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; of "
+            f"{self._named()} an operator ({type(node).__name__.upper()}) holds "
             f"the most, {size_text(node.nbytes)}\n"
             "hint: shorten the intervals (hamlet explain says what each keeps), or raise the limit "
             f"({option('max_memory')})"

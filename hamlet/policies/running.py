@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from hamlet.errors import OptionError, UnsupportedError, near_miss
+from hamlet.errors import MemoryLimitError, OptionError, UnsupportedError, near_miss, option
 from hamlet.output.columnar import dicts_of
 from hamlet.output.frames import Frames
 from hamlet.output.html import SHOWN_ROWS, tables_html
@@ -18,9 +18,12 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.runner import runner_of
 from hamlet.policies.verdicts.automata import Verdicts
 from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.sizes import bytes_of, size_text
 
 if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
+
+_ROWS_ALWAYS = 30_000_000  # bytes of rows that a run holds, whatever the limit
 
 
 class Results(Frames):
@@ -233,8 +236,16 @@ def run(
     per_second, open_end, limit = source.per_second, chosen.open_end, chosen.max_memory
     runner = runner_of(policies, kind, source.time_type, per_second, negate=negate, open_end=open_end, max_memory=limit)
     parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
+    most, held = bytes_of(limit), 0
     for place, rows in runner.run(source.chunks()):
         parts[place].append(rows)
+        held += rows.nbytes
+        if most is not None and held > max(most, _ROWS_ALWAYS):
+            raise MemoryLimitError(
+                f"the run stops, since its rows need more memory than its limit, {size_text(most)}\n"
+                "hint: a Monitor gives rows as they come, hamlet monitor --output DIR writes them; or raise the limit "
+                f"({option('max_memory')})"
+            )
     tables = [_table(batches, schema) for batches, schema in zip(parts, runner.schemas, strict=True)]
     stats: dict[str, Any] = dict(source.stats)
     stats["rows"] = {each.name: table.num_rows for each, table in zip(policies, tables, strict=True)}

@@ -72,12 +72,7 @@ class Timeline:
 
     def at(self, points: Ints) -> Ints:
         """Time-stamps of time-points."""
-        places = points - self.base
-        if len(places) and (places.min() < 0 or places.max() >= len(self.times)):
-            raise RestoreError(
-                "a time-point has no time-stamp: the monitor comes from a save that somebody has made up"
-            )
-        return self.times[places]
+        return stamps_at(points, self.times, self.base)
 
     def first_at_least(self, times: Ints) -> Ints:
         """For each time the first time-point that is not earlier; `known` where there is none."""
@@ -90,6 +85,14 @@ class Timeline:
     def next_time(self, point: int) -> int:
         """A time-stamp that this time-point, and later ones, do not stay below."""
         return int(self.times[point - self.base]) if point < self.known else self.bound
+
+
+def stamps_at(points: Ints, times: Ints, base: int) -> Ints:
+    """Time-stamps of time-points, where those from `base` on are known."""
+    places = points - base
+    if len(places) and (places.min() < 0 or places.max() >= len(times)):
+        raise RestoreError("a time-point has no time-stamp: the monitor comes from a save that somebody has made up")
+    return times[places]
 
 
 class Node:

@@ -10,7 +10,7 @@ made here with distances beyond all bounds of the formulas; rows at them are not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ from hamlet.policies.analysis.rewriting import Rewriter, goal
 from hamlet.policies.analysis.typecheck import recursion_types
 from hamlet.policies.changes.made import rows_of, serves
 from hamlet.policies.changes.running import MOST, Changing, Found, Tuples, is_few, is_time
-from hamlet.policies.operators.node import NEVER, Node, Timeline
+from hamlet.policies.operators.node import NEVER, Node, Timeline, stamps_at
 from hamlet.policies.operators.nodes import Event
 from hamlet.policies.plan.planned_operands import Built, UnsafeError
 from hamlet.policies.plan.planning import Planner
@@ -39,6 +39,7 @@ from hamlet.policies.syntax.signature import Signature
 
 Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
 _LARGEST_BOUND = 1 << 53
+_ROWS_AT_ONCE = 1 << 18  # of an answer that is in pieces
 _LONG_TEXT = 400  # characters from which terms may be too deep for Python's own limit of recursion
 
 
@@ -80,6 +81,8 @@ class Answer:
         Whose codes they are.
     decided : (int, int64 array), optional
         The first time-point that is decided with this answer, and the time-stamps of all of them, where that is asked.
+    rest : iterable of Answer
+        The rows that follow, of an answer in pieces; made when they are asked for.
     """
 
     times: Ints
@@ -88,6 +91,7 @@ class Answer:
     types: tuple[Type, ...]
     pool: Pool
     decided: tuple[int, Ints] | None = None
+    rest: Iterable[Answer] = ()
 
     def __len__(self) -> int:
         return len(self.points)
@@ -120,6 +124,8 @@ class Evaluation:
         Time-points so far.
     tells_points : bool
         Whether answers say which time-points they decide; False unless set.
+    in_pieces : bool
+        Whether answers of many rows are in pieces; False unless set.
     by_changes : bool
         Whether small batches may be worked out row by row; False unless set.
 
@@ -137,6 +143,7 @@ class Evaluation:
         self.goals: list[Goal] = []
         self.points = 0
         self.tells_points = False
+        self.in_pieces = False
         self._is_deep = any(len(policy.text) > _LONG_TEXT for policy in policies)
         self._line = Timeline()
         problems = []
@@ -351,6 +358,16 @@ class Evaluation:
         rows = node.output
         if limit is not None:
             rows = rows.clip(0, limit)
+        if self.in_pieces and not self.tells_points:
+            stamps, base = self._line.times, self._line.base  # the line may have gone on when the rest is asked for
+            pieces = (self._expanded(part, types, stamps, base) for part in _pieces(rows, _ROWS_AT_ONCE))
+            first = next(pieces)
+            first.rest = pieces
+            return first
+        return self._expanded(rows, types, self._line.times, self._line.base)
+
+    def _expanded(self, rows: Relation, types: tuple[Type, ...], stamps: Ints, base: int) -> Answer:
+        """The rows at each time-point of some periods; later time-points may be known by then."""
         lengths = rows.last - rows.first + 1
         if len(rows) and int(lengths.max()) > 1:
             which = np.repeat(np.arange(len(rows)), lengths)
@@ -359,7 +376,7 @@ class Evaluation:
             columns = [column[which] for column in rows.columns]
         else:
             points, columns = rows.first, rows.columns
-        return self._ordered(self._line.at(points) if len(points) else points, points, columns, types)
+        return self._ordered(stamps_at(points, stamps, base) if len(points) else points, points, columns, types)
 
     def _ordered(self, times: Ints, points: Ints, columns: list[Ints], types: tuple[Type, ...]) -> Answer:
         if len(points) > 1:
@@ -394,6 +411,39 @@ class Evaluation:
         if self._changing is not None:
             return self._changing.rows
         return sum(node.standing + sum(map(len, node.kept.values())) for node in self.parts)
+
+
+def _pieces(rows: Relation, most: int) -> Iterator[Relation]:
+    """Periods cut into stretches of time-points with at most so many rows each, or one time-point; at least one."""
+    if not len(rows) or int((rows.last - rows.first).sum()) + len(rows) <= most:
+        yield rows
+        return
+    order = np.argsort(rows.first)
+    rows = rows.take(order)
+    low, ends = int(rows.first[0]), np.sort(rows.last)
+    changes = np.unique(np.concatenate([rows.first, ends + 1]))  # between them the number of rows is the same
+    counts = np.searchsorted(rows.first, changes, "right") - np.searchsorted(ends, changes, "left")
+    high = int(ends[-1]) + 1
+    while low < high:
+        place = int(np.searchsorted(changes, low, "right")) - 1
+        room, end = most, low
+        while end < high:
+            count = int(counts[place])
+            until = int(changes[place + 1])
+            taken = until - end if not count else min(until - end, room // count)
+            end += taken
+            room -= taken * count
+            if end < until:
+                break
+            place += 1
+        end = max(end, low + 1)
+        begun = int(np.searchsorted(rows.first, end, "left"))
+        part = rows.cut(0, begun)
+        yield part.clip(low, end)
+        left = rows.last >= end
+        if not left.all():
+            rows = rows.take(left)
+        low = end
 
 
 def _needed(nodes: list[Node], roots: list[Node]) -> list[Node]:

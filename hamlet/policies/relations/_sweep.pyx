@@ -139,20 +139,25 @@ cdef _arrays(Pairs* pairs):
 
 
 def overlaps(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1] ll,
-             const int64_t[::1] rid, const int64_t[::1] rf, const int64_t[::1] rl):
+             const int64_t[::1] rid, const int64_t[::1] rf, const int64_t[::1] rl, Py_ssize_t most):
     """The pairs of rows of equal id whose periods overlap; both sides are sorted by (id, first).
 
     Returns
     -------
     (int64 array, int64 array)
         Places in the left and in the right side.
+
+    Raises
+    ------
+    OverflowError
+        Where there are more than `most` pairs.
     """
     cdef Py_ssize_t n = lid.shape[0], m = rid.shape[0], a = 0, b = 0, i1, j1, k
     cdef int64_t key
     cdef int failed = 0
     cdef Pairs pairs = Pairs(NULL, NULL, 0, 0)
     with nogil:
-        while a < n and b < m and not failed:
+        while a < n and b < m and not failed and pairs.count <= most:
             if lid[a] < rid[b]:
                 a += 1
                 continue
@@ -169,7 +174,7 @@ def overlaps(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1] l
             while a < i1 and b < j1:
                 if lf[a] <= rf[b]:
                     k = b
-                    while k < j1 and rf[k] <= ll[a]:
+                    while k < j1 and rf[k] <= ll[a] and pairs.count <= most:
                         failed = _push(&pairs, a, k)
                         if failed:
                             break
@@ -177,19 +182,21 @@ def overlaps(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1] l
                     a += 1
                 else:
                     k = a
-                    while k < i1 and lf[k] <= rl[b]:
+                    while k < i1 and lf[k] <= rl[b] and pairs.count <= most:
                         failed = _push(&pairs, k, b)
                         if failed:
                             break
                         k += 1
                     b += 1
-                if failed:
+                if failed or pairs.count > most:
                     break
             a = i1
             b = j1
     try:
         if failed:
             raise MemoryError
+        if pairs.count > most:
+            raise OverflowError(most)
         return _arrays(&pairs)
     finally:
         _release(&pairs)

@@ -9,7 +9,9 @@ Contract
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,22 @@ from hamlet.policies.relations._sweep import difference, group, overlaps
 
 Ints = npt.NDArray[np.int64]
 NO_INTS: Ints = np.zeros(0, np.int64)
+_ALWAYS = 16 << 20  # bytes that one relation may take while it is made, whatever the limit
+_room: ContextVar[int | None] = ContextVar("room", default=None)
+
+
+class TooManyRowsError(Exception):
+    """A relation would take more than there is room for; its argument is how many rows were possible."""
+
+
+@contextmanager
+def room(limit: int | None) -> Iterator[None]:
+    """The bytes that one relation may take while it is made; None for no limit."""
+    token = _room.set(limit)
+    try:
+        yield
+    finally:
+        _room.reset(token)
 
 
 @dataclass(slots=True)
@@ -179,8 +197,18 @@ def overlapping(
     )
     lorder, rorder = order_by(lid, left.first), order_by(rid, right.first)
     lf, ll, rf, rl = left.first[lorder], left.last[lorder], right.first[rorder], right.last[rorder]
-    one, two = overlaps(lid[lorder], lf, ll, rid[rorder], rf, rl)
+    most = _most(len(left.columns) + len(right.columns))
+    try:
+        one, two = overlaps(lid[lorder], lf, ll, rid[rorder], rf, rl, most)
+    except OverflowError:
+        raise TooManyRowsError(most) from None
     return lorder[one], rorder[two], np.maximum(lf[one], rf[two]), np.minimum(ll[one], rl[two])
+
+
+def _most(width: int) -> int:
+    """How many rows of so many columns there is room for: eight numbers beside them are needed to find their pairs."""
+    limit = _room.get()
+    return 1 << 62 if limit is None else max(limit, _ALWAYS) // (8 * (8 + width))
 
 
 def having(relation: Relation, on: Sequence[int], keys: Sequence[Ints], count: int) -> npt.NDArray[np.bool_]:
