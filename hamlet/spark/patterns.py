@@ -34,7 +34,8 @@ from hamlet.output.place import check_destination, folder_name, staged
 from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.evaluate import Failed, Meaning, distinct_columns
+from hamlet.patterns.match.conditions import Failed
+from hamlet.patterns.match.evaluate import Meaning, distinct_columns
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.run import MAX_STEPS, StatementRun, named_tables, parsed, source_query, word_in
 from hamlet.runtime.options import made_of

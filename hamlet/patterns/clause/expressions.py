@@ -13,7 +13,7 @@ from typing import Literal
 from hamlet.errors import Span
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.parser import closing
-from hamlet.patterns.clause.scan import Token
+from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
 
 LABEL = "__hamlet_label_"  # without quotes, which mean texts in some dialects
@@ -130,6 +130,20 @@ def placeholder(place: int) -> str:
     return f"__hamlet_read_{place}_"
 
 
+def source_name(clause: Clause, tokens: Sequence[Token]) -> str | None:
+    """The folded name of a clause's table: its alias, or the last part of its own name."""
+    span = clause.source
+    inside = [each for each in tokens if span.start <= each.span.start and each.span.end <= span.end]
+    if inside and inside[-1].text == ")":  # the columns of an alias
+        depth = 0
+        while inside:
+            depth += (inside[-1].text == ")") - (inside[-1].text == "(")
+            inside.pop()
+            if depth == 0:
+                break
+    return inside[-1].text.lower() if inside and inside[-1].is_identifier else None
+
+
 class ExpressionReader:
     """Reads the expressions of one clause.
 
@@ -146,8 +160,7 @@ class ExpressionReader:
         The columns of the source, in lower case.
     translate : callable
         From the dialect of the text to the host's.
-    alone : callable
-        A name that stood behind a variable, as it can stand alone: in quotes if it is a keyword.
+    quoting : Quoting
     """
 
     def __init__(
@@ -158,18 +171,23 @@ class ExpressionReader:
         aggregates: Container[str],
         columns: Collection[str],
         translate: Callable[[str], str],
-        alone: Callable[[str], str],
+        quoting: Quoting,
     ) -> None:
-        self._reports, self._clause, self._tokens, self._alone = reports, clause, tokens, alone
+        self._reports, self._clause, self._tokens, self._quoting = reports, clause, tokens, quoting
         self._aggregates, self._columns, self._translate = aggregates, columns, translate
         self._names = {*clause.variables, *clause.subsets}
+        self._source = source_name(clause, tokens)
 
     def plain(self, expression: Expression) -> Read:
         """An expression of PARTITION BY, ORDER BY or WITHIN, which reads nothing of a match."""
-        for token in self._inside(expression.span):
-            if token.is_word("SELECT"):
-                self._reports.error("a subquery cannot stand here", token.span, "compute it in the table before")
-        return Read(self._translate(expression.text), (), expression)
+        scope = _Scope(self, self._inside(expression.span), None)
+        return Read(self._translate(scope.plain()), (), expression)
+
+    def _is_source(self, token: Token, place: int, tokens: Sequence[Token]) -> bool:
+        """Whether a token is the name of the clause's table before a column."""
+        name = token.text.lower()
+        alone = token.is_identifier and (place == 0 or tokens[place - 1].text != ".")
+        return alone and name == self._source and name not in self._columns
 
     def measure(self, expression: Expression) -> Read:
         """An expression of MEASURES."""
@@ -203,7 +221,7 @@ class _Scope:
     def __init__(self, reader: ExpressionReader, tokens: list[Token], defined: str | None) -> None:
         self.reader, self.tokens, self.defined = reader, tokens, defined
         self.readings: list[Reading] = []
-        self._error = reader._reports.error
+        self._error, self._text = reader._reports.error, reader._reports.text
 
     # Texts.
 
@@ -214,7 +232,7 @@ class _Scope:
 
     def rewrite(self, first: int, last: int, inner: _Inner | None) -> str:
         """The text of some tokens with readings taken out, or, inside one, with the names of its variable left out."""
-        text = self.reader._reports.text
+        text = self._text
         pieces: list[str] = []
         copied = self.tokens[first].span.start if first < last else 0
         place = first
@@ -231,21 +249,43 @@ class _Scope:
                 gap = self.tokens[place - 1].span.end
                 copied = min(copied, gap) if place < last else gap
                 continue
-            if inner is not None:
-                self._note_column(place, inner)
+            self._note_column(place, inner)
             place += 1
         if first < last:
             pieces.append(text[copied : self.tokens[last - 1].span.end])
         return "".join(pieces)
+
+    def plain(self) -> str:
+        """The text of an expression over rows of the source, the name of the source left out."""
+        pieces: list[str] = []
+        copied = self.tokens[0].span.start if self.tokens else 0
+        for place, token in enumerate(self.tokens):
+            if token.is_word("SELECT"):
+                self._error("a subquery cannot stand here", token.span, "compute it in the table before")
+            if self._is_call(place, len(self.tokens)) and not self._behind_dot(place):
+                name = token.text
+                if name.upper() in _OWN or name.lower() in self.reader._aggregates:
+                    self._error(f"{name} reads a match, and there is none yet", token.span, "use it in MEASURES")
+            behind = self.tokens[place + 1] if place + 1 < len(self.tokens) else None
+            said = None
+            if behind is not None and behind.text == "." and self.reader._is_source(token, place, self.tokens):
+                said, end = "", behind.span.end
+            elif self._is_reserved_column(place, len(self.tokens)):
+                said, end = self.reader._quoting.alone(token.text), token.span.end
+            if said is not None:
+                pieces += self._text[copied : token.span.start], said
+                copied = end
+        return "".join([*pieces, self._text[copied : self.tokens[-1].span.end]]) if self.tokens else ""
 
     def _refuse(self, place: int, last: int) -> None:
         token = self.tokens[place]
         if self._behind_dot(place):
             return
         opened = place > 0 and self.tokens[place - 1].text == "("
-        if token.is_word("SELECT") or (
-            token.is_word("EXISTS") and place + 1 < last and self.tokens[place + 1].text == "("
-        ):
+        said = place > 1 and opened and self.tokens[place - 2].is_word("EXISTS")
+        if self._dot(place + 1, last):
+            return
+        if (token.is_word("SELECT") and not said) or (token.is_word("EXISTS") and self._is_call(place, last)):
             self._error("a subquery cannot stand in MEASURES or DEFINE", token.span, "join it in the table before")
         elif token.is_word("OVER") and place > 0 and self.tokens[place - 1].text == ")":
             self._error(
@@ -253,7 +293,7 @@ class _Scope:
                 token.span,
                 "compute it in the table before, or use PREV, NEXT, FIRST and LAST",
             )
-        elif token.is_word("FROM") and opened:
+        elif opened and not said and token.is_word("FROM", "WITH", "VALUES"):
             self._error("a subquery cannot stand in MEASURES or DEFINE", token.span, "join it in the table before")
 
     def _taken(self, place: int, last: int, inner: _Inner | None) -> tuple[str, int] | None:
@@ -263,15 +303,34 @@ class _Scope:
             return None
         if token.is_word("RUNNING", "FINAL") and self._is_call(place + 1, last):
             return self._with_mode(place, last, inner)
+        twice = token.is_word("RUNNING", "FINAL") and place + 2 < last
+        if twice and self.tokens[place + 1].is_word("RUNNING", "FINAL"):
+            self._error("RUNNING or FINAL is written once", token.span, f"leave {token.text} out")
+            return "", place + 1
         if token.kind == "word" and self._is_call(place, last):
             name = token.text.upper()
             if name in _OWN or name.lower() in self.reader._aggregates:
                 return self._call(place, last, None, inner)
             return None
-        return self._variable(place, last, inner)
+        found = self._variable(place, last, inner)
+        if found is None and self._is_reserved_column(place, last):
+            self._note_column(place, inner)
+            return self.reader._quoting.alone(token.text), place + 1
+        return found
+
+    def _is_reserved_column(self, place: int, last: int) -> bool:
+        """Whether a word is a column whose name the host keeps for itself where no expression has that word."""
+        token, word = self.tokens[place], self.tokens[place].text.lower()
+        if token.kind != "word" or word not in self.reader._columns or word not in self.reader._quoting.reserved:
+            return False
+        following = self.tokens[place + 1] if place + 1 < last else None
+        return following is None or not (following.text == "(" or (word == "at" and following.is_word("TIME")))
 
     def _behind_dot(self, place: int) -> bool:
         return place > 0 and self.tokens[place - 1].text == "."
+
+    def _dot(self, place: int, last: int) -> bool:
+        return place < last and self.tokens[place].text == "."
 
     def _is_call(self, place: int, last: int) -> bool:
         return (
@@ -312,22 +371,28 @@ class _Scope:
             return "*", place + 3
         text = self.reader._reports.text[column.span.start : column.span.end]
         if column.kind == "word":
-            text = self.reader._alone(text)
+            text = self.reader._quoting.alone(text)
         if inner is not None:
             inner.variables.setdefault(token.text.lower(), span)
             return text, place + 3
         return self._add(Navigation(token.text.lower(), True, 0, 0, text, None, span)), place + 3
 
-    def _note_column(self, place: int, inner: _Inner) -> None:
+    def _note_column(self, place: int, inner: _Inner | None) -> None:
         """Note an unqualified column inside a reading."""
         token = self.tokens[place]
-        if not token.is_identifier or self._behind_dot(place) or token.text.lower() not in self.reader._columns:
+        if inner is None or not token.is_identifier or token.text.lower() not in self.reader._columns:
+            return
+        if self._behind_dot(place):
             return
         following = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
         if following in ("(", "->", "=>", ":=") or (place > 0 and self.tokens[place - 1].is_word("AS")):
             return
-        if following == ":" or (place > 0 and self.tokens[place - 1].text == "::"):
+        before = self.tokens[place - 1] if place > 0 else token
+        if following == ":" or before.text == "::":
             return
+        is_behind = before.text == ")" or (before.is_identifier and before is not token and not before.is_word("BY"))
+        if token.is_word("ASC", "DESC") and is_behind:
+            return  # the direction of an item of ORDER BY
         inner.variables.setdefault(None, token.span)
 
     def _add(self, reading: Reading) -> str:
@@ -421,12 +486,26 @@ class _Scope:
                 inner_span = self.tokens[begin].span.to(self.tokens[last - 1].span)
                 found = self._logical(begin, last - 1, inner_mode or mode, inner_span)
                 return self._add(replace(found, step=step, span=span)) if found is not None else "NULL"
-            inner = _Inner()
-            value = self.rewrite(first, last, inner)
-            variable = self._one_variable(inner, span)
+            value, variable = self._value(first, last, span)
             return self._add(Navigation(variable, True, 0, step, self.reader._translate(value), mode, span))
         found = self._logical(place, end, mode, span)
         return self._add(found) if found is not None else "NULL"
+
+    def _value(self, first: int, last: int, span: Span) -> tuple[str, str | None]:
+        """The expression inside a navigation, and whose rows it reads."""
+        inner = _Inner()
+        known = len(self.reader._reports.errors)
+        text = self.rewrite(first, last, inner)
+        nothing = not inner.variables and not any(self._may_be_column(place, last) for place in range(first, last))
+        if (nothing or text.strip() == "*") and len(self.reader._reports.errors) == known:
+            shown = self.reader._reports.quote(span)
+            self._error(f"{shown} reads no column of a row", span, "FIRST(a.price), PREV(price), LAST(CLASSIFIER())")
+        return text, self._one_variable(inner, span)
+
+    def _may_be_column(self, place: int, last: int) -> bool:
+        token = self.tokens[place]
+        is_keyword = token.kind == "word" and token.text.lower() in self.reader._quoting.keywords
+        return token.is_identifier and not is_keyword and not self._is_call(place, last)
 
     def _nested(self, first: int, last: int) -> tuple[int, Mode | None] | None:
         """Where FIRST or LAST begins that is the whole of some tokens, and what stands before it."""
@@ -444,10 +523,8 @@ class _Scope:
         if len(arguments) not in (1, 2) or any(first == last for first, last in arguments):
             self._error("FIRST and LAST take an expression and perhaps an offset", span, "LAST(a.price, 1)")
             return None
-        inner = _Inner()
-        value = self.rewrite(*arguments[0], inner)
+        value, variable = self._value(*arguments[0], span)
         offset = self._offset(*arguments[1], 0) if len(arguments) > 1 else 0
-        variable = self._one_variable(inner, span)
         is_last = self.tokens[place].is_word("LAST")
         return Navigation(variable, is_last, offset, 0, self.reader._translate(value), mode, span)
 
@@ -464,10 +541,11 @@ class _Scope:
         within, behind = self._tail(behind, last, ("WITHIN", "GROUP"), 2, inner)
         condition, behind = self._tail(behind, last, ("FILTER",), 1, inner)
         variable = self._one_variable(inner, span)
-        if inner.star and values.strip() != "*":
+        function = self.tokens[place].text
+        if inner.star and (values.strip() != "*" or function.upper() != "COUNT"):
             self._error("a variable's rows (a.*) are counted alone", span, "COUNT(a.*)")
         found = Aggregation(
-            self.reader._reports.text[self.tokens[place].span.start : self.tokens[place].span.end],
+            function,
             variable,
             distinct and not all_rows,
             values,

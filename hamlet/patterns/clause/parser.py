@@ -64,6 +64,7 @@ class ClauseParser:
         self._span = tokens[place].span.to(tokens[min(self.end, len(tokens) - 1)].span)
         self._sections: dict[str, tuple[int, int]] = {}  # first token behind the keywords, and behind the last one
         self._heads: dict[str, int] = {}
+        self._unread = ""  # a pattern that is wrong, so that not all of its variables are known
 
     def parse(self) -> Clause | None:
         """The clause, None where something is missing that nothing can be said without; errors are reported."""
@@ -308,8 +309,8 @@ class ClauseParser:
         return "past", None
 
     def _known(self, name: str, token: Token, names: Sequence[str]) -> bool:
-        if name in names:
-            return True
+        if name in names or name in self._unread:
+            return name in names
         near = near_miss(name, names)
         hint = f"did you mean {near}?" if near else f"variables of the pattern: {', '.join(names)}"
         self._reports.error(f"the pattern has no variable {token.text!r}", token.span, hint)
@@ -321,8 +322,9 @@ class ClauseParser:
         parser = PatternParser(self._reports, body)
         known = len(self._reports.errors)
         found = parser.parse()
-        broken = len(self._reports.errors) > known
-        return (Concatenation(()) if broken else found), parser.variables, body
+        if len(self._reports.errors) > known:
+            self._unread = self._reports.text[body.start : body.end].lower()
+        return (Concatenation(()) if self._unread else found), parser.variables, body
 
     def _within(self) -> Expression | None:
         if "WITHIN" not in self._sections:

@@ -70,6 +70,7 @@ class PatternParser(Cursor):
         super().__init__([*tokenize(TOKENS, reports, text, shift=body.start)[:-1], _end(body)], reports)
         self.variables: dict[str, str] = {}
         self._body = body
+        self._failed = False
 
     def parse(self) -> RowPattern:
         """The pattern; the empty one where it is wrong, which is reported."""
@@ -89,9 +90,12 @@ class PatternParser(Cursor):
 
     def _wrong(self, message: str, hint: str | None = None) -> None:
         token = self.peek()
+        if self._failed:
+            return  # one error of syntax is said; what follows it would be guessed
+        self._failed = True
         said = ", and the pattern ends here" if token.kind is Kind.END else f", not {token.raw!r}"
         self.reports.error(message + said, token.span, hint)
-        self.index = len(self._tokens) - 1  # one error of syntax is said; what follows it would be guessed
+        self.index = len(self._tokens) - 1
 
     def _expect(self, text: str, hint: str | None = None) -> None:
         if not self.take(text):
@@ -129,9 +133,6 @@ class PatternParser(Cursor):
         high = low
         if self.take(","):
             high = self._number()
-            if low is None and high is None:
-                self._wrong("expected a number of rounds", "write {n}, {n,}, {,m} or {n,m}")
-                return 0, None
         elif low is None:
             self._wrong("expected a number of rounds", "write {n}, {n,}, {,m} or {n,m}")
             return 0, None

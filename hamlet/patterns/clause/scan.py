@@ -55,6 +55,30 @@ class Token:
         return self.kind in ("word", "name")
 
 
+@dataclass(frozen=True)
+class Quoting:
+    """Which names have to stand in quotes.
+
+    Attributes
+    ----------
+    keywords : frozenset of str
+        Of the dialect and the host, in lower case: they may not be names where they are meant to be one.
+    reserved : frozenset of str
+        Those that the host takes for no column where they stand alone, and that are part of no expression.
+    start, end : str
+        The quotes of the dialect.
+    """
+
+    keywords: frozenset[str]
+    reserved: frozenset[str]
+    start: str
+    end: str
+
+    def alone(self, name: str) -> str:
+        """A name that stood behind a variable, as it can stand alone; shared texts stay equal else."""
+        return f"{self.start}{name}{self.end}" if name.lower() in self.keywords else name
+
+
 def dialect_of(name: str) -> Dialect:
     """The parser of a dialect.
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hamlet.errors import Span
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read, placeholder
-from hamlet.patterns.clause.tree import Clause
+from hamlet.patterns.clause.tree import Clause, Expression
 from hamlet.patterns.match.ordered import Ordered
+
+
+class Failed(Exception):
+    """A clause is wrong; what is wrong has been reported."""
 
 
 @dataclass(frozen=True)
@@ -74,4 +79,13 @@ def as_seen(read: Read) -> Read:
     return replace(read, readings=readings)
 
 
-__all__ = ["LABEL", "NUMBER", "Condition", "as_seen", "condition_of", "host_text", "is_near"]
+def place_in(expression: Expression, message: str) -> Span:
+    """The part of an expression that a message names in quotes, or all of it."""
+    for part in message.split('"')[1::2]:
+        place = expression.text.lower().find(part.lower())
+        if part and place >= 0:
+            return Span(expression.span.start + place, expression.span.start + place + len(part))
+    return expression.span
+
+
+__all__ = ["LABEL", "NUMBER", "Condition", "Failed", "as_seen", "condition_of", "host_text", "is_near", "place_in"]

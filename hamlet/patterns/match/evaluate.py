@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +16,21 @@ from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._walk import Matches, Table, walk
 from hamlet.patterns.automaton.compile import Program, compile_pattern
 from hamlet.patterns.clause.expressions import ExpressionReader, Read
-from hamlet.patterns.clause.scan import Token
+from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
-from hamlet.patterns.match.conditions import Condition, condition_of, host_text
+from hamlet.patterns.match.conditions import Condition, Failed, condition_of, host_text, place_in
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation, members_of
-from hamlet.patterns.match.ordered import Ordered, masks_of, order_rows
+from hamlet.patterns.match.ordered import Ordered, check_condition, masks_of, order_rows
+from hamlet.patterns.match.search import Searching, search
 
+_NAME = r'(?:[^\W\d]\w*|"(?:[^"]|"")+"|`[^`]+`)'
+_QUALIFIED = re.compile(rf"\A(?:{_NAME}\s*\.\s*)+(?={_NAME}\Z)")
 SKIPS = {"past": 0, "next": 1, "first": 2, "last": 3}
 
 
 Shared = dict[tuple[str, ...], Ordered]
-
-
-class Failed(Exception):
-    """A clause is wrong; what is wrong has been reported."""
 
 
 @dataclass
@@ -75,8 +75,9 @@ class Meaning:
 
 
 def output_name(expression: Expression) -> str:
-    """The name of a column that is an expression: a column's own, else the text."""
+    """The name of a column that is an expression: a column's own, without what stands before its dot, else the text."""
     text = expression.text.strip()
+    text = _QUALIFIED.sub("", text) or text
     if len(text) > 1 and text[0] == text[-1] and text[0] in '"`':
         return text[1:-1].replace(text[0] * 2, text[0])
     return " ".join(text.split())
@@ -89,7 +90,7 @@ def read_clause(
     aggregates: Container[str],
     columns: Sequence[str],
     translate: Callable[[str], str],
-    alone: Callable[[str], str],
+    quoting: Quoting,
 ) -> Meaning:
     """Read all expressions of a clause; mistakes are reported.
 
@@ -99,7 +100,8 @@ def read_clause(
         If there are any.
     """
     known = len(reports.errors)
-    reader = ExpressionReader(reports, clause, tokens, aggregates, {each.lower() for each in columns}, translate, alone)
+    folded = {each.lower() for each in columns}
+    reader = ExpressionReader(reports, clause, tokens, aggregates, folded, translate, quoting)
     conditions = {
         name: condition_of(clause, name, reader.condition(name, each.expression))
         for name, each in clause.definitions.items()
@@ -146,7 +148,11 @@ def evaluate(
     """
     key = (source, *(each.text for each in meaning.partition), "", *meaning.order_texts())
     if key not in shared:
-        shared[key] = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
+        try:
+            shared[key] = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
+        except Failed:
+            _other_mistakes(meaning, host, source, name, reports)
+            raise
     ordered = shared[key]
     try:
         matches = find(meaning, ordered, reports, max_steps, name)
@@ -156,6 +162,17 @@ def evaluate(
         raise
     found = labelled(meaning, matches, ordered)
     return rows_of(meaning, ordered, found, name, reports)
+
+
+def _other_mistakes(meaning: Meaning, host: Host, source: str, name: str, reports: Reports) -> None:
+    """Report what is wrong with DEFINE and MEASURES of a clause whose rows cannot be put in order."""
+    some = replace(meaning, partition=[], order=[], within=None)
+    with contextlib.suppress(HostError):
+        ordered = order_rows(host, f"SELECT * FROM ({source}) LIMIT 0", f"{name}_ordered", [], [])
+        with contextlib.suppress(Failed):
+            find(some, ordered, reports, 1, name)
+        with contextlib.suppress(Failed):
+            rows_of(some, ordered, labelled(some, Matches(), ordered), name, reports)
 
 
 def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports: Reports) -> Ordered:
@@ -178,20 +195,24 @@ def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports:
 def find(meaning: Meaning, ordered: Ordered, reports: Reports, max_steps: int, name: str) -> Matches:
     """All matches of a clause."""
     clause, program = meaning.clause, meaning.program
-    near = {each.variable: each for each in meaning.conditions.values() if not each.reads_match}
-    masks = near_masks(meaning, ordered, reports)
-    listed = [masks.get(each, np.zeros(0, np.uint8)) for each in clause.variables]
-    horizon = horizon_of(meaning, ordered, reports)
     kinds, first, second, variables = arrays_of(program)
-    table = Table(kinds, first, second, variables, listed, clause.within is not None)
+
+    def table_of(masks: Mapping[str, npt.NDArray[np.uint8]]) -> Table:
+        listed = [masks.get(each, np.zeros(0, np.uint8)) for each in clause.variables]
+        return Table(kinds, first, second, variables, listed, clause.within is not None)
+
+    try:
+        table = table_of(near_masks(meaning, ordered, reports))
+    except Failed:
+        if meaning.reads_labels:  # the mistakes of other conditions are said in the same go
+            Searching(meaning, ordered, table_of({}), np.zeros(0, np.int64), reports, max_steps, name, True)
+        raise
+    horizon = horizon_of(meaning, ordered, reports)
     member = skip_members(clause)
     skip = SKIPS[clause.skip]
     if meaning.reads_labels:
-        from hamlet.patterns.match.search import search
-
         found = search(meaning, ordered, table, horizon, skip, member, reports, max_steps, name)
     else:
-        assert len(near) == len(meaning.conditions)
         found = walk(table, program.start, ordered.borders, horizon, skip, member)
     if found.error is not None:
         raise DataError(skip_message(meaning, ordered, reports, *found.error))
@@ -205,10 +226,7 @@ def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str
     try:
         masks = masks_of(ordered, list(texts.values()))
     except HostError as error:
-        tables = [
-            (near[name].read.expression, _said(ordered.host, f"SELECT CAST(({text}) AS BOOLEAN) FROM {ordered.table}"))
-            for name, text in texts.items()
-        ]
+        tables = [(near[name].read.expression, _wrong(ordered, text)) for name, text in texts.items()]
         _report(reports, tables, error, meaning.clause.span)
         raise Failed from None
     return {name: masks[text] for name, text in texts.items()}
@@ -333,7 +351,7 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         by_name = {each.lower(): each for each in ordered.columns}
         for item in clause.order:
             column = by_name.get(output_name(item.expression).lower())
-            if column is not None and column.lower() not in taken:
+            if column is not None:
                 listed.append((column, quoted(column)))
                 taken.add(column.lower())
         listed += measures
@@ -404,7 +422,10 @@ def _said(host: Host, text: str) -> HostError | None:
     return None
 
 
-_NAMED = ('"', "'")
+def _wrong(ordered: Ordered, condition: str) -> HostError | None:
+    """What the host says against a condition over the table in order."""
+    found = check_condition(ordered.host, f"SELECT ({condition}) AS c FROM {ordered.table}")
+    return found or _said(ordered.host, f"SELECT CAST(({condition}) AS BOOLEAN) FROM {ordered.table}")
 
 
 def _report(
@@ -414,15 +435,6 @@ def _report(
     known = len(reports.errors)
     for expression, said in found:
         if said is not None:
-            reports.error(said.message, _place_in(expression, said.message), said.hint)
+            reports.error(said.message, place_in(expression, said.message), said.hint)
     if len(reports.errors) == known:
         reports.error(error.message, whole, error.hint)
-
-
-def _place_in(expression: Expression, message: str) -> Span:
-    """The part of an expression that a message names in quotes, or all of it."""
-    for part in message.split('"')[1::2]:
-        place = expression.text.lower().find(part.lower())
-        if part and place >= 0:
-            return Span(expression.span.start + place, expression.span.start + place + len(part))
-    return expression.span

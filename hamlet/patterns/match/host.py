@@ -107,6 +107,20 @@ def keywords() -> frozenset[str]:
     return frozenset(name.lower() for (name,) in rows)
 
 
+_IN_EXPRESSIONS = """all and any array as asc asymmetric between both by case cast collate collation default desc
+distinct else end escape except exclude false filter from glob group having ilike in is isnull lambda leading like limit
+map not notnull null or order over overlaps placing replace similar some struct symmetric then to trailing true try_cast
+unpack using variadic when where with within"""
+
+
+@cache
+def reserved_names() -> frozenset[str]:
+    """The host's words that are no column where they stand alone, and that begin or join no part of an expression."""
+    text = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category IN ('reserved', 'type_function')"
+    names = {name.lower() for (name,) in _duckdb().connect().execute(text).fetchall()}
+    return frozenset(names - set(_IN_EXPRESSIONS.split()))
+
+
 class Host:
     """A DuckDB in memory with the tables of a run.
 

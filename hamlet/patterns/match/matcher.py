@@ -24,9 +24,9 @@ from hamlet.patterns.automaton._walk import Matches, Table, walk_on
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.statement import Rewriting, Script
 from hamlet.patterns.clause.tree import Anchor, nodes
+from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import (
     SKIPS,
-    Failed,
     Meaning,
     arrays_of,
     check_duration,

@@ -72,7 +72,7 @@ class Evaluation:
                 text = text.replace(placeholder(reading_place), own)
             columns.append(f"CASE WHEN {_MATCHED} THEN ({text}) END AS {name}")
         texts = " ".join(read.text for read in reads.values()).lower()
-        used = [column for column in self.ordered.columns if column.lower() in texts]
+        used = [each for each in self.ordered.columns if each.lower() in texts or quoted(each).lower() in texts]
         if used and not self._gather_current(used):
             listed = ", ".join(quoted(each) for each in self.ordered.columns)
             rows = f'SELECT {self.ordered.row} AS "__hamlet_current_row", {listed} FROM {self.ordered.table}'

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.patterns.match.host import Host, quoted
+from hamlet.patterns.match.host import Host, HostError, quoted
 
 _ROW = '"__hamlet_row"'
 _INPUT = '"__hamlet_input"'
@@ -153,10 +153,26 @@ def masks_of(ordered: Ordered, conditions: Sequence[str]) -> dict[str, npt.NDArr
     """Which rows fulfil each condition; NULL is false. Each is computed once for a table."""
     missing = [each for each in dict.fromkeys(conditions) if each not in ordered.masks]
     if missing:
-        listed = ", ".join(
-            f"coalesce(CAST(({each}) AS BOOLEAN), false)::UTINYINT AS c{place}" for place, each in enumerate(missing)
-        )
+        listed = ", ".join(f"coalesce(({each}), false) AS c{place}" for place, each in enumerate(missing))
         found = ordered.host.arrow(f"SELECT {listed} FROM {ordered.table}")
         for place, each in enumerate(missing):
-            ordered.masks[each] = np.ascontiguousarray(found.column(place).to_numpy(), np.uint8)
+            column = found.column(place)
+            if not pa.types.is_boolean(column.type):
+                raise not_boolean(str(column.type).upper())
+            ordered.masks[each] = np.ascontiguousarray(column.cast(pa.uint8()).to_numpy(), np.uint8)
     return {each: ordered.masks[each] for each in conditions}
+
+
+def not_boolean(kind: str) -> HostError:
+    """What is said of a condition that is a value of another type."""
+    return HostError(f"a condition is true, false or NULL, and this is {kind}", None, "compare it, as in x <> 0")
+
+
+def check_condition(host: Host, query: str) -> HostError | None:
+    """What is wrong with the condition that is the only column of a query, None for nothing."""
+    try:
+        kind = str(host.execute(f"DESCRIBE {query}").fetchall()[0][1])
+        host.execute(f"{query} LIMIT 0")
+    except HostError as error:
+        return error
+    return None if kind in ("BOOLEAN", '"NULL"', "NULL") else not_boolean(kind)

@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from hamlet.errors import OptionError, Span, WorkloadError
 from hamlet.frontend.reports import Reports
-from hamlet.patterns.clause.scan import dialect_of
+from hamlet.patterns.clause.scan import Quoting, dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.evaluate import Failed, Meaning, Shared, evaluate, read_clause
-from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords
+from hamlet.patterns.match.conditions import Failed
+from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
+from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
 from hamlet.patterns.match.results import Results, StatementRows
 
 MAX_STEPS = 1_000_000
@@ -93,8 +94,8 @@ def meanings(script: Script, reports: Reports) -> list[Meaning]:
         for clause in statement.clauses:
             with contextlib.suppress(Failed):
                 aggregates, translate = _aggregates(script.dialect), translator(script.dialect)
-                alone = alone_in(script.dialect)
-                found.append(read_clause(reports, clause, statement.tokens, aggregates, [], translate, alone))
+                quoting = quoting_of(script.dialect)
+                found.append(read_clause(reports, clause, statement.tokens, aggregates, [], translate, quoting))
     return found
 
 
@@ -196,11 +197,11 @@ def translator(dialect: str) -> Callable[[str], str]:
 
 
 @cache
-def alone_in(dialect: str) -> Callable[[str], str]:
-    """Puts names of a dialect in quotes that are keywords, there or for the host; shared texts stay equal else."""
+def quoting_of(dialect: str) -> Quoting:
+    """Which names of a dialect have to stand in quotes, there or for the host."""
     found = dialect_of(dialect)
     words = keywords() | {each.lower() for each in found.tokenizer_class.KEYWORDS}
-    return lambda name: f"{found.IDENTIFIER_START}{name}{found.IDENTIFIER_END}" if name.lower() in words else name
+    return Quoting(words, reserved_names(), str(found.IDENTIFIER_START), str(found.IDENTIFIER_END))
 
 
 @cache
@@ -299,8 +300,8 @@ class StatementRun:
             self._report(error, clause.source)
             raise Failed from None
         aggregates = _aggregates(self._script.dialect)
-        tokens, alone = self.statement.tokens, alone_in(self._script.dialect)
-        return read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, alone)
+        tokens, quoting = self.statement.tokens, quoting_of(self._script.dialect)
+        return read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, quoting)
 
     def _report(self, error: HostError, span: Span) -> None:
         """Report what the host says of the text of a span, at its place if it is the user's own."""

@@ -19,12 +19,12 @@ from hamlet.patterns.automaton._search import Search, TooLarge
 from hamlet.patterns.automaton._walk import Matches, Table
 from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.conditions import Condition, as_seen
+from hamlet.patterns.match.conditions import Condition, Failed, as_seen, place_in
 from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation
 from hamlet.patterns.match.native import native_program
-from hamlet.patterns.match.ordered import Ordered
+from hamlet.patterns.match.ordered import Ordered, check_condition
 
 _AHEAD = 16  # starts of a partition that are tried while the first waits for answers
 _OPEN, _LONG_START, _LONG_PARTITION = 1, 3, 4  # how `Search.advance` ends
@@ -158,7 +158,7 @@ class Searching:
         self.meaning, self.ordered, self.table, self.horizon = meaning, ordered, table, horizon
         self.reports, self.max_steps, self.name = reports, max_steps, name
         self.spent: dict[int, int] = {}  # steps of partitions that have been left
-        clause = meaning.clause
+        clause, self.failed = meaning.clause, False
         self.tables = Tables(clause)
         self.programs: list[Any] = []
         self.host_conditions: dict[int, Condition] = {}
@@ -170,6 +170,8 @@ class Searching:
                 if program is None:
                     program = self._asked(place, condition)
             self.programs.append(program)
+        if self.failed:
+            raise Failed
         members, slots, sums, keep = self.tables.arrays()
         self.kernel = Search(
             table,
@@ -186,6 +188,7 @@ class Searching:
     def _asked(self, place: int, condition: Condition) -> tuple[list[int], list[int], bool, bool]:
         """What the answer to a condition depends on: slots, sets, the number of the match, labels."""
         self.host_conditions[place] = condition
+        self._check(condition)
         slots, sets, by_label = [], [], False
         for reading in condition.read.readings:
             if isinstance(reading, Navigation):
@@ -195,6 +198,20 @@ class Searching:
                 sets.append(self.tables.listed(reading))
                 by_label = by_label or LABEL in f"{reading.arguments}{reading.order}{reading.condition}"
         return slots, sets, condition.read.reads_number, by_label
+
+    def _check(self, condition: Condition) -> None:
+        """Report what the host says against a condition, whether or not a row will ask for it."""
+        nothing = np.zeros(0, np.int64)
+        labels, excluded = nothing.astype(np.int32), nothing.astype(np.bool_)
+        none = Labelled(nothing, nothing, nothing, nothing, labels, excluded, np.zeros(1, np.int64))
+        evaluation = Evaluation(
+            self.meaning.clause, self.ordered, none, Points(nothing, nothing, True), self.meaning.translate
+        )
+        query = evaluation.query({'"__hamlet_holds"': as_seen(condition.read)}, f"{self.name}_checked")
+        error = check_condition(self.ordered.host, f'SELECT "__hamlet_holds" FROM ({query})')
+        if error is not None:
+            self.reports.error(error.message, place_in(condition.read.expression, error.message), error.hint)
+            self.failed = True
 
     def run(self, skip: int, member: npt.NDArray[np.uint8]) -> Matches:
         """Search partition by partition; those that have questions wait until all have been tried."""
@@ -322,9 +339,7 @@ class Searching:
             try:
                 answers = self.ordered.host.arrow(text).column("h").to_pylist()
             except HostError as error:
-                self.reports.error(error.message, condition.read.expression.span, error.hint)
-                from hamlet.patterns.match.evaluate import Failed
-
+                self.reports.error(error.message, place_in(condition.read.expression, error.message), error.hint)
                 raise Failed from None
             for (key, _), answer in zip(asked, answers, strict=True):
                 self.kernel.truth[key] = answer
