@@ -274,3 +274,55 @@ def test_fields_of_records_behind_a_variable() -> None:
     table = pa.table({"i": range(3), "s": [{"x": place, "y": [place]} for place in range(3)]})
     clause = "ORDER BY i MEASURES a.s.x AS x, SUM(b.s.x) AS s PATTERN (a b+) DEFINE b AS b.s.x > a.s.x AND a.s.y[1] < 9"
     assert rows(clause, table) == [{"x": 0, "s": 3}]
+
+
+@pytest.mark.parametrize(
+    ("clause", "said"),
+    [
+        ("ORDER BY ts MEASURES LAST(1) AS x PATTERN (a) DEFINE a AS true", ["1:59: 'LAST(1)' reads no column"]),
+        ("ORDER BY ts MEASURES FIRST(*) AS x PATTERN (a) DEFINE a AS true", ["'FIRST(*)' reads no column"]),
+        ("ORDER BY ts MEASURES SUM(a.*) AS x PATTERN (a) DEFINE a AS true", ["counted alone"]),
+        ("ORDER BY ts MEASURES FINAL FINAL LAST(v) AS x PATTERN (a) DEFINE a AS true", ["1:59: RUNNING or FINAL"]),
+        ("ORDER BY ts MEASURES EXISTS (SELECT 1) AS x PATTERN (a) DEFINE a AS true", ["1:59: a subquery"]),
+        ("ORDER BY SUM(v) PATTERN (a) DEFINE a AS true", ["1:47: SUM reads a match"]),
+        ("ORDER BY ts PATTERN (a) DEFINE a AS v", ["a condition is true, false or NULL, and this is BIGINT"]),
+        (
+            "ORDER BY ts PATTERN (a b) DEFINE b AS MEDIAN(a.v)",
+            ["and this is DOUBLE"],
+        ),
+        ("ORDER BY ts PATTERN (a b) DEFINE b AS MEDIAN(a.none) > 1", ['"none" not found']),
+        (
+            "PARTITION BY p ORDER BY o MEASURES m AS x PATTERN (a b c) DEFINE b AS d > 1, c AS e > LAST(b.v)",
+            ['"p"', '"o"', '"d"', '"e"', '"m"'],
+        ),
+        ("ORDER BY ts PATTERN (a | | b) DEFINE b AS true", ["expected a variable, not '|'"]),
+    ],
+)
+def test_mistakes_are_said_once_and_at_their_place(clause: str, said: list[str]) -> None:
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        rows(clause, pa.table({"ts": [1], "v": [1]}))
+    text = str(caught.value)
+    for each in said:
+        assert each in text, text
+    assert len(caught.value.diagnostics) == (len(said) if clause.startswith("PARTITION") else 1), text
+
+
+def test_the_source_has_a_name_in_partition_and_order() -> None:
+    text = "SELECT * FROM (SELECT * FROM t) AS s MATCH_RECOGNIZE (PARTITION BY s.k ORDER BY s.ts % 2, s.ts, s.ts DESC"
+    table = pa.table({"k": ["x"] * 3, "ts": [1, 2, 3]})
+    found = hamlet.sql(f"{text} ALL ROWS PER MATCH PATTERN (a+) DEFINE a AS true)", {"t": table})
+    assert [tuple(row.items()) for row in found.rows()][:1] == [(("k", "x"), ("ts", 2), ("ts_1", 2))]
+
+
+@pytest.mark.parametrize("name", ["at", "table", "check", "offset", 'a"b', "desc"])
+def test_columns_that_the_host_reserves(name: str) -> None:
+    shown = name if name in ("at", "table", "check", "offset") else '"' + name.replace('"', '""') + '"'
+    table = pa.table({"ts": [1, 2, 3], name: [5, 3, 7]})
+    clause = f"""ORDER BY {shown} MEASURES FIRST({shown}) AS f, {shown} + 1 AS g,
+    ARRAY_AGG({shown} ORDER BY {shown} DESC) AS l
+    PATTERN (a+) DEFINE a AS {shown} > 0 AND coalesce(PREV({shown}), 0) < {shown}"""
+    assert rows(clause, table) == [{"f": 3, "g": 8, "l": [7, 5, 3]}]
+
+
+def test_any_number_of_rounds() -> None:
+    assert labels("a{,} b", "aab") == labels("a* b", "aab")
