@@ -109,7 +109,7 @@ def keywords() -> frozenset[str]:
 
 _IN_EXPRESSIONS = """all and any array as asc asymmetric between both by case cast collate collation default desc
 distinct else end escape except exclude false filter from glob group having ilike in is isnull lambda leading like limit
-map not notnull null or order over overlaps placing replace similar some struct symmetric then to trailing true try_cast
+map not notnull null or order over overlaps replace similar some struct symmetric then to trailing true try_cast
 unpack using variadic when where with within"""
 
 
