@@ -69,10 +69,15 @@ def takes(*kinds: type, without: Iterable[str] = ()) -> Callable[[Call], Call]:
     return decorated
 
 
-def check_columns(*, time_column: str, type_column: str, order_column: str | None, time_unit: str) -> None:
-    """Raise OptionError where what columns of events mean cannot be."""
+def check_unit(time_unit: str) -> None:
+    """Raise OptionError where it is no unit of integer times."""
     if time_unit not in TIME_UNITS:
         raise OptionError(f"time_unit is {time_unit!r}; it must be {one_of([repr(unit) for unit in TIME_UNITS])}")
+
+
+def check_columns(*, time_column: str, type_column: str, order_column: str | None, time_unit: str) -> None:
+    """Raise OptionError where what columns of events mean cannot be."""
+    check_unit(time_unit)
     named = {"time_column": time_column, "type_column": type_column, "order_column": order_column}
     for name, value in named.items():
         if not (isinstance(value, str) and value) and not (name == "order_column" and value is None):

@@ -8,7 +8,7 @@ Source: docs/numbers.md ("Time and order").
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,11 +160,7 @@ class ReorderBuffer:
         if self._late == "error" and not fresh.all():
             place = int(np.argmin(fresh))
             time, expected = (time_text(int(each[place]), clock) for each in (times, bound))
-            raise LateError(
-                f"event {self.events + place + 1} is late: its time is {time}, and no event before {expected} is "
-                "expected any more; nothing of this push was taken\n"
-                "hint: give a lateness (lateness='5 s'), or late='drop' to count and leave such events out"
-            ).about(row=self.events + place + 1, column=self._key.time)
+            raise late_error(self.events + place + 1, time, expected, self._key.time)
         return None if fresh.all() else fresh
 
     def take(self, batch: pa.RecordBatch, times: Int64Array, orders: Int64Array | None, clock: Clock) -> None:
@@ -294,6 +290,31 @@ class ReorderBuffer:
         for batch in table.combine_chunks().to_batches():
             self._hold(batch, *self._key.columns_of(batch))
         self._seen = seen
+
+
+def late_error(row: int, time: str, expected: str, column: str) -> LateError:
+    """The error at an event that is late.
+
+    Parameters
+    ----------
+    row : int
+        Its number among all that came, from 1.
+    time, expected : str
+        Its time, and the one before which no event is expected.
+    column : str
+        Of its time.
+    """
+    error = LateError(
+        f"event {row} is late: its time is {time}, and no event before {expected} is expected any more; nothing of "
+        "this push was taken\nhint: give a lateness (lateness='5 s'), or late='drop' to count and leave such events out"
+    )
+    error.about(row=row, column=column)
+    return error
+
+
+def bytes_of_parts(parts: Iterable[pa.RecordBatch]) -> int:
+    """Bytes that batches take, an estimate."""
+    return sum(_bytes_of(each) for each in parts)
 
 
 def _bytes_of(batch: pa.RecordBatch) -> int:

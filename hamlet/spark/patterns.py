@@ -37,7 +37,8 @@ from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, distinct_columns
 from hamlet.patterns.match.host import Host, HostError, quoted
-from hamlet.patterns.match.run import MAX_STEPS, StatementRun, named_tables, parsed, source_query, word_in
+from hamlet.patterns.match.run import StatementRun, named_tables, parsed, source_query, word_in
+from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.options import made_of
 from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late

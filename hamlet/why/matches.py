@@ -27,7 +27,8 @@ from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.matcher import beyond_rows
 from hamlet.patterns.match.measures import POINT, Evaluation
 from hamlet.patterns.match.ordered import Ordered
-from hamlet.patterns.match.run import MAX_STEPS, StatementRun, named_tables, parsed
+from hamlet.patterns.match.run import StatementRun, named_tables, parsed
+from hamlet.patterns.options import MAX_STEPS
 from hamlet.why.evidence import Evidence, json_value, only_row, same
 
 PLACE = "__hamlet_place"  # of a row among those that the clause reads

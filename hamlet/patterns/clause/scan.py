@@ -98,6 +98,20 @@ def dialect_of(name: str) -> Dialect:
     return Dialect.get_or_raise("spark" if name == "flink" else name)
 
 
+def without_layout(text: str) -> str:
+    """A text without comments, and with one blank where it has several between words."""
+    if "\\" in text:  # what a backslash means differs between dialects
+        return " ".join(text.split())
+    pieces: list[str] = []
+    for match in _PIECE.finditer(text):
+        blank = match.lastgroup == "comment" or match[0].isspace()
+        if not blank:
+            pieces.append(match[0])
+        elif pieces and pieces[-1] != " ":
+            pieces.append(" ")
+    return "".join(pieces).strip()
+
+
 def pattern_bodies(text: str, dialect: str) -> list[Span]:
     """The insides of all ``PATTERN ( ... )`` in MATCH_RECOGNIZE clauses, without the parentheses."""
     found: list[Span] = []

@@ -21,7 +21,8 @@ from hamlet.patterns.clause.tree import (
 )
 from hamlet.patterns.match.evaluate import Meaning
 from hamlet.patterns.match.host import Host
-from hamlet.patterns.match.run import MAX_STEPS, meanings, named_tables, parsed, run_script
+from hamlet.patterns.match.run import meanings, named_tables, parsed, run_script
+from hamlet.patterns.options import MAX_STEPS
 
 _MOST_STEPS_SHOWN = 60
 

@@ -8,9 +8,9 @@ reaches the end of the rows that are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,12 @@ import pyarrow as pa
 
 from hamlet.checkpoint.columns import BlobWriter
 from hamlet.checkpoint.frame import Work, read, write
-from hamlet.errors import DataError, OptionError, RestoreError, Span, WorkloadError
+from hamlet.errors import DataError, MemoryLimitError, OptionError, RestoreError, Span, WorkloadError, option
 from hamlet.frontend.reports import Reports
+from hamlet.input.readers import table_of
 from hamlet.patterns.automaton._walk import Matches, Table, walk_on
 from hamlet.patterns.clause.expressions import Navigation
+from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Rewriting, Script
 from hamlet.patterns.clause.tree import Anchor, nodes
 from hamlet.patterns.match.conditions import Failed
@@ -38,13 +40,18 @@ from hamlet.patterns.match.evaluate import (
     skip_message,
 )
 from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.leading_time import LeadingTime
 from hamlet.patterns.match.ordered import Ordered
-from hamlet.patterns.match.run import MAX_STEPS, StatementRun, parsed, the_table
+from hamlet.patterns.match.run import StatementRun, parsed, the_table
 from hamlet.patterns.match.search import Searching
+from hamlet.patterns.options import MatcherOptions, Options
 from hamlet.runtime.monitor import Monitor, Row
+from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.reorder_buffer import bytes_of_parts, late_error
+from hamlet.runtime.sizes import bytes_of, size_text
 
 _FOREVER = 2**62
-_FIELDS = ("lateness", "late", "max_steps", "dialect", "schema", "pending", "live", "mark", "partitions", "counts")
+_FIELDS = ("options", "schema", "pending", "live", "mark", "partitions", "counts")
 
 
 @dataclass
@@ -78,14 +85,20 @@ class Matcher(Monitor):
         One statement with one MATCH_RECOGNIZE clause, around which a projection and a filter stand.
     schema : pyarrow.Schema
         The columns of the rows.
-    lateness : int, float, str or timedelta
-        How far behind the latest time rows may be: in the unit of a number, or ``'5 s'``.
-    late : {'error', 'drop'}
-        What happens to rows later than that.
-    dialect : str
     source : str
         The name of the text in messages.
+    lateness : int, float, str or datetime.timedelta
+        How far behind the latest time rows may be: ticks of the time, or a duration (``'5 s'``).
+    late : {'error', 'drop'}
+        What becomes of later rows.
+    time_unit : {'s', 'ms', 'us', 'ns'}
+        What 1 means where times are integers.
+    max_memory : int or str, optional
+        Most bytes that rows may take which are kept: ``'2 GiB'``.
+    dialect : str
+        What the SQL is written in.
     max_steps : int
+        Most steps of one start of a pattern whose conditions read labels.
 
     Examples
     --------
@@ -101,26 +114,17 @@ class Matcher(Monitor):
 
     _called = "matcher"
 
+    @takes(Options)
     def __init__(
-        self,
-        text: str,
-        schema: pa.Schema,
-        *,
-        lateness: int | float | str | timedelta = 0,
-        late: str = "error",
-        dialect: str = "duckdb",
-        source: str = "<sql>",
-        max_steps: int = MAX_STEPS,
+        self, text: str, schema: pa.Schema, *, source: str = "<sql>", **options: Unpack[MatcherOptions]
     ) -> None:
         super().__init__()
-        if late not in ("error", "drop"):
-            raise OptionError(f"late is 'error' or 'drop', not {late!r}")
+        self.options = chosen = made_of(Options, options, ("source",))
         if not isinstance(schema, pa.Schema):
             raise OptionError(f"schema is a pyarrow.Schema, not {type(schema).__name__}")
-        self._sql, self._dialect, self._source = text, dialect, source
-        self._schema, self._late, self._max_steps = schema, late, max_steps
-        self._lateness = lateness
-        self._script = parsed(text, dialect, source)
+        self._sql, self._schema = text, schema
+        self._limit = bytes_of(chosen.max_memory)
+        self._script = parsed(text, chosen.dialect, source)
         self._reports = Reports(text, source)
         self._table_name = the_table(self._script)
         self._host = Host({self._table_name: schema.empty_table()})
@@ -130,7 +134,8 @@ class Matcher(Monitor):
         self._mark: Any = None  # no row before it comes any more
         self._counts = {"events": 0, "late_events": 0, "rows": 0}
         empty = self._sourced(schema.empty_table())
-        self._time_type = self._time_of(empty) if self._meaning.order else None
+        order = self._meaning.order
+        self._time = LeadingTime(order[0].text, self._time_of(empty), chosen.time_unit) if order else None
         self._pending = self._live = empty
 
     # The statement.
@@ -145,7 +150,7 @@ class Matcher(Monitor):
             raise WorkloadError(self._reports.errors)
         [statement] = found
         [clause] = statement.clauses
-        run = StatementRun(script, statement, self._host, self._reports, "__hamlet_m", self._max_steps)
+        run = StatementRun(script, statement, self._host, self._reports, "__hamlet_m", self.options.max_steps)
         try:
             self._meaning: Meaning = run.read(clause, run.source_of(clause))
         except Failed:
@@ -164,7 +169,7 @@ class Matcher(Monitor):
         self._rewriting.replace(clause, "__hamlet_given")
         self._outer = self._rewriting.render(statement.span)
         for text, span in ((self._inner, clause.source), (self._outer, statement.span)):
-            said = beyond_rows(text, self._dialect)
+            said = beyond_rows(text, self.options.dialect)
             if said is not None:
                 hint = "a matcher takes a projection and a filter; use hamlet.sql for more"
                 self._reports.error(f"{said} needs all rows, which a stream has not", span, hint)
@@ -199,7 +204,8 @@ class Matcher(Monitor):
         return []
 
     def _held(self) -> tuple[int, int]:
-        return self._pending.num_rows + self._live.num_rows, self._pending.nbytes + self._live.nbytes
+        kept = [*self._pending.to_batches(), *self._live.to_batches()]
+        return sum(each.num_rows for each in kept), bytes_of_parts(kept)
 
     def _push(self, events: Any) -> list[Row]:
         rows = self._sourced(_table(events, self._schema))
@@ -213,12 +219,9 @@ class Matcher(Monitor):
             return self._release(False)
 
     def _advance(self, time: Any) -> list[Row]:
-        if self._time_type is None:
+        if self._time is None:
             return []
-        try:
-            mark = pa.scalar(time).cast(self._time_type)
-        except (pa.ArrowException, ValueError) as error:
-            raise DataError(f"{time!r} is no time of type {self._time_type}: {error}") from None
+        mark = self._time.promise(time)
         with self._working():
             if self._mark is None or mark.as_py() > self._mark.as_py():
                 self._mark = mark
@@ -238,31 +241,29 @@ class Matcher(Monitor):
         DataError
             If a row has no time, or is late and late rows are errors.
         """
-        if self._time_type is None or not rows.num_rows:
+        if self._time is None or not rows.num_rows:
             return rows, None
         marked = self._marked(rows)
         late = marked.column("late").to_numpy(zero_copy_only=False).astype(bool)
         missing = marked.column("t").is_null().to_numpy(zero_copy_only=False)
         if missing.any():
             raise DataError(f"row {int(np.flatnonzero(missing)[0]) + 1} of the batch has no time (NULL)")
-        if late.any() and self._late == "error":
+        if late.any() and self.options.late == "error":
             place = int(np.flatnonzero(late)[0])
-            time, known = (marked.column(name)[place].as_py() for name in ("t", "m"))
-            raise DataError(
-                f"row {place + 1} of the batch is late: its time {time} lies before {known}, up to "
-                "which rows have been matched\nhint: raise lateness, or late='drop'"
-            )
+            time, known = (str(marked.column(name)[place].as_py()) for name in ("t", "m"))
+            raise late_error(self._counts["events"] + place + 1, time, known, self._time.text)
         return rows.filter(pa.array(~late)), marked.column("after")[-1]
 
     def _marked(self, rows: pa.Table) -> pa.Table:
         """Per row its time, the mark before it, whether it is late, and the mark after all of them."""
+        assert self._time is not None
         self._host.register("__hamlet_given", rows)
         known = [] if self._mark is None else [self._mark.as_py()]
-        self._host.register("__hamlet_mark", pa.table({"m": pa.array(known, self._time_type)}))
+        self._host.register("__hamlet_mark", pa.table({"m": pa.array(known, self._time.type)}))
         kind = self._host.types("(SELECT m FROM __hamlet_mark)")["m"]
         before = "max(h) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        times = f"SELECT ({self._meaning.order[0].text}) AS t FROM __hamlet_given"
-        highest = f"SELECT t, CAST(t{self._lateness_text()} AS {kind}) AS h FROM ({times})"
+        times = f"SELECT ({self._time.text}) AS t FROM __hamlet_given"
+        highest = f"SELECT t, CAST(t{self._time.earlier(self.options.lateness)} AS {kind}) AS h FROM ({times})"
         marks = f"SELECT t, h, greatest({self._mark_text()}, {before}) AS m FROM ({highest})"
         late = "coalesce(t < m, false) AS late, max(greatest(m, h)) OVER () AS after"
         return self._host.arrow(f"SELECT t, m, {late} FROM ({marks})")
@@ -271,32 +272,24 @@ class Matcher(Monitor):
     def _mark_text() -> str:
         return "(SELECT m FROM __hamlet_mark)"
 
-    def _lateness_text(self) -> str:
-        late = self._lateness
-        if isinstance(late, timedelta):
-            return f" - INTERVAL '{late // timedelta(microseconds=1)} microseconds'"
-        if isinstance(late, str):
-            return f" - {late}" if late.replace(".", "", 1).isdecimal() else f" - INTERVAL '{late}'"
-        return f" - {late}" if late else ""
-
     # Matching.
 
     def _release(self, closing: bool) -> list[Row]:
         """Match the rows that no other comes before any more; give what is certain."""
-        if closing or self._time_type is None:
+        if closing or self._time is None:
             ready, self._pending = self._pending, self._pending.slice(0, 0)
         elif self._mark is not None and self._pending.num_rows:
             self._host.register("__hamlet_given", self._pending)
-            mark = pa.table({"m": pa.array([self._mark.as_py()], self._time_type)})
-            self._host.register("__hamlet_mark", mark)
-            time = self._meaning.order[0].text
-            found = self._host.arrow(f"SELECT ({time}) < {self._mark_text()} AS r FROM __hamlet_given").column("r")
+            self._host.register("__hamlet_mark", self._mark_table())
+            text = f"SELECT ({self._time.text}) < {self._mark_text()} AS r FROM __hamlet_given"
+            found = self._host.arrow(text).column("r")
             ready = self._pending.filter(found)
             self._pending = self._pending.filter(pa.compute.invert(found))
         else:
             ready = self._pending.slice(0, 0)
         self._live = pa.concat_tables([self._live, ready])
         if not self._live.num_rows:
+            self._check_memory()
             return []
         try:
             given = self._matched(closing)
@@ -305,7 +298,22 @@ class Matcher(Monitor):
         except HostError as error:
             raise DataError(error.message) from None
         self._counts["rows"] += len(given)
+        self._check_memory()
         return given
+
+    def _check_memory(self) -> None:
+        """Raise MemoryLimitError where the rows that are kept take more than they may."""
+        if self._limit is None:
+            return
+        waiting, live = (bytes_of_parts(each.to_batches()) for each in (self._pending, self._live))
+        if waiting + live > self._limit:
+            most, remedy = ("rows held back for earlier ones", "shorten lateness")
+            if live >= waiting:
+                most, remedy = ("rows of matches that may go on", "bound the pattern, with WITHIN or {n,m}")
+            raise MemoryLimitError(
+                f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; {most} take "
+                f"{size_text(max(waiting, live))}\nhint: {remedy}, or raise the limit ({option('max_memory')})"
+            )
 
     def _matched(self, closing: bool) -> list[Row]:
         meaning, host = self._meaning, self._host
@@ -315,7 +323,7 @@ class Matcher(Monitor):
         ordered = ordered_rows(meaning, host, f"SELECT {listed} FROM __hamlet_only", "__hamlet_o", self._reports)
         found = Matches()
         keys = self._keys(ordered)
-        kernel = _Kernel(meaning, ordered, self._horizon(ordered, closing), self._reports, self._max_steps)
+        kernel = _Kernel(meaning, ordered, self._horizon(ordered, closing), self._reports, self.options.max_steps)
         kept: list[tuple[int, int]] = []
         left: list[npt.NDArray[np.int64]] = []
         for place, key in enumerate(keys):
@@ -380,7 +388,7 @@ class Matcher(Monitor):
         if self._mark is None:
             passed = np.zeros(len(ends), np.bool_)
         else:
-            self._host.register("__hamlet_mark", pa.table({"m": pa.array([self._mark.as_py()], self._time_type)}))
+            self._host.register("__hamlet_mark", self._mark_table())
             passed_text = f"coalesce({ordered.time} + ({within.text}) < {self._mark_text()}, false)"
             text = f"SELECT {passed_text} AS p FROM {ordered.table} ORDER BY {ordered.row}"
             passed = self._host.arrow(text).column("p").to_numpy(zero_copy_only=False).astype(bool)
@@ -425,10 +433,7 @@ class Matcher(Monitor):
     def _saved(self) -> bytes:
         blobs = BlobWriter()
         fields = {
-            "lateness": _lateness_field(self._lateness),
-            "late": self._late,
-            "max_steps": self._max_steps,
-            "dialect": self._dialect,
+            "options": {**asdict(self.options), "lateness": _lateness_field(self.options.lateness)},
             "schema": blobs.blob(self._schema.serialize().to_pybytes()),
             "pending": blobs.blob(_bytes(self._pending)),
             "live": blobs.blob(_bytes(self._live)),
@@ -436,10 +441,10 @@ class Matcher(Monitor):
             "partitions": [[key, *vars(each).values()] for key, each in self._partitions.items()],
             "counts": self._counts,
         }
-        return write(Work("row patterns", _plain(self._sql)), fields, blobs)
+        return write(Work("row patterns", without_layout(self._sql)), fields, blobs)
 
     def _mark_table(self) -> pa.Table:
-        kind = self._time_type or pa.null()
+        kind = pa.null() if self._time is None else self._time.type
         return pa.table({"m": pa.array([] if self._mark is None else [self._mark.as_py()], kind)})
 
     @classmethod
@@ -458,26 +463,21 @@ class Matcher(Monitor):
         RestoreError
         """
         fields: Any
-        fields, blobs = read(Work("row patterns", _plain(text)), data, _FIELDS)
+        fields, blobs = read(Work("row patterns", without_layout(text)), data, _FIELDS)
         try:
             schema = pa.ipc.read_schema(pa.py_buffer(bytes(blobs.blob(fields["schema"]))))
             pending, live, mark = (
                 pa.ipc.open_stream(bytes(blobs.blob(fields[name]))).read_all() for name in ("pending", "live", "mark")
             )
-            lateness = fields["lateness"]
-            found = cls(
-                text,
-                schema,
-                lateness=timedelta(microseconds=lateness["us"]) if isinstance(lateness, dict) else lateness,
-                late=fields["late"],
-                dialect=fields["dialect"],
-                max_steps=fields["max_steps"],
-            )
+            options, lateness = dict(fields["options"]), fields["options"]["lateness"]
+            if isinstance(lateness, dict):
+                options["lateness"] = timedelta(microseconds=lateness["us"])
+            found = cls(text, schema, **options)
             found._pending, found._live = pending, live
             found._mark = mark.column("m")[0] if mark.num_rows else None
             found._partitions = {key: _Partition(*rest) for key, *rest in fields["partitions"]}
             found._counts = dict(fields["counts"])
-        except (pa.ArrowException, TypeError, ValueError, KeyError, IndexError) as error:
+        except (pa.ArrowException, OptionError, TypeError, ValueError, KeyError, IndexError) as error:
             raise RestoreError(f"the save is damaged: {error}") from None
         return found
 
@@ -557,18 +557,16 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
     DataError
         If a column is missing or has another type.
     """
+    if isinstance(events, dict) and not any(
+        hasattr(each, "__len__") and not isinstance(each, (str, bytes)) for each in events.values()
+    ):
+        events = [events]
     try:
-        if isinstance(events, dict):
-            found = pa.table(events) if all(isinstance(each, list) for each in events.values()) else None
-            found = pa.Table.from_pylist([events], schema) if found is None else found
-        elif isinstance(events, pa.RecordBatch):
-            found = pa.Table.from_batches([events])
-        elif isinstance(events, pa.Table):
-            found = events
-        elif hasattr(events, "__arrow_c_stream__"):
-            found = pa.RecordBatchReader.from_stream(events).read_all()
-        else:
-            found = pa.Table.from_pylist(list(events), schema)
+        found, closed = table_of(events)
+        if not closed:
+            for name in schema.names:
+                if name not in found.column_names:
+                    found = found.append_column(name, pa.nulls(found.num_rows))
         missing = [name for name in schema.names if name not in found.column_names]
         if missing:
             raise DataError(f"the batch has no column {missing[0]!r}; it has {', '.join(found.column_names)}")
@@ -587,8 +585,3 @@ def _bytes(table: pa.Table) -> bytes:
         writer.write_table(table)
     found: bytes = sink.getvalue().to_pybytes()
     return found
-
-
-def _plain(text: str) -> str:
-    """A text without the layout between its words."""
-    return " ".join(text.split())

@@ -19,8 +19,7 @@ from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
 from hamlet.patterns.match.results import Results, StatementRows
-
-MAX_STEPS = 1_000_000
+from hamlet.patterns.options import MAX_STEPS
 
 
 def sql(

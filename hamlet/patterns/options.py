@@ -1,0 +1,53 @@
+"""How to match rows as they come: the options of a `Matcher`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from hamlet.errors import OptionError
+from hamlet.input.ticks import Lateness, seconds_of
+from hamlet.patterns.clause.scan import dialect_of
+from hamlet.runtime.options import check_unit
+from hamlet.runtime.sizes import Size, bytes_of
+
+MAX_STEPS = 1_000_000
+
+
+class MatcherOptions(TypedDict, total=False):
+    """The options of a `Matcher`, by name."""
+
+    lateness: Lateness
+    late: str
+    time_unit: str
+    max_memory: Size | None
+    dialect: str
+    max_steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to match rows as they come; `Matcher` says what each of these means.
+
+    Raises
+    ------
+    OptionError
+        A value that an option cannot have.
+    """
+
+    lateness: Lateness = 0
+    late: str = "error"
+    time_unit: str = "s"
+    max_memory: Size | None = None
+    dialect: str = "duckdb"
+    max_steps: int = MAX_STEPS
+
+    def __post_init__(self) -> None:
+        seconds_of(self.lateness)
+        if self.late not in ("error", "drop"):
+            raise OptionError(f"late is {self.late!r}; it must be 'error' or 'drop'")
+        check_unit(self.time_unit)
+        bytes_of(self.max_memory)
+        dialect_of(self.dialect)
+        if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int) or self.max_steps < 1:
+            raise OptionError(f"max_steps is {self.max_steps!r}; it must be a whole number from 1")
