@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
-from hamlet.input.buffers import scalar
+from hamlet.input.buffers import from_texts, scalar
 from hamlet.input.clocked import batch_of
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.input_schema import missing_column, other_type
@@ -409,7 +409,7 @@ def with_nulls(batch: pa.RecordBatch, texts: Sequence[str] = ("",)) -> pa.Record
     for place, field in enumerate(batch.schema):
         if is_text(field.type):
             column = batch.column(place)
-            empty = pc.is_in(column, pa.array(texts, field.type))
+            empty = pc.is_in(column, from_texts(texts).cast(field.type))
             if pc.any(empty).as_py():
                 filled = pc.if_else(empty, pa.nulls(1, field.type)[0], column)
                 batch = batch.set_column(place, field, filled)

@@ -99,7 +99,7 @@ def test_csv_times(folder: Path) -> None:
         ("time,type\nx,A\n", r"a\.csv:2: the time column 'time' holds 'x'; it must hold integers"),
         ("time,type\n1,A\nx,A\n", r"a\.csv:3: the time column 'time' holds 'x'; it must hold integers"),
         ("time,type\n2024-01-01T00:00:00Z,A\n2024-01-01T00:00:00,A\n", r"a\.csv:3: .* all with a zone or all without"),
-        ("time,type\n1.5,A\n", r"the time column 'time' holds double; .*finer unit"),
+        ("time,type\n1.5,A\n1e300,A\n", r"a\.csv: the time column 'time' holds '1e300' in row 2"),
         ("time,type\n1,A\n,A\n", r"the time column 'time' is NULL in row 2"),
         ("time,type\n,A\n", r"the time column 'time' is NULL in row 1"),
         ("time,type,type\n1,A,B\n", r"the header names the column 'type' more than once"),
@@ -206,7 +206,7 @@ def test_json_times_of_attributes(
 
 def test_json_times_with_and_without_zones(folder: Path) -> None:
     lines = '{"time": "2024-01-01T00:00:00Z", "type": "A"}\n{"time": "2024-01-01T00:00:01", "type": "A"}\n'
-    with pytest.raises(DataError, match=r"the column 'time' holds '2024-01-01T.*', all with a zone or"):
+    with pytest.raises(DataError, match=r"the column 'time' holds '2024-01-01T.*, all with a zone or"):
         open_events(write(folder, "a.jsonl", lines))
 
 
@@ -234,7 +234,7 @@ def test_json_times_with_and_without_zones(folder: Path) -> None:
         ('{"time": 1}\n{"time": null}\n', r"the time column 'time' is NULL in row 2"),
         ('{"time": null}\n', r"the time column 'time' is NULL in row 1|NULL"),
         ('{"time": 1}\n{"type": "A"}\n', r"the time column 'time' is NULL in row 2"),
-        ('{"time": "noon"}\n', r"a\.jsonl:1: the column 'time' holds 'noon'; it must hold integers, or timestamps"),
+        ('{"time": "noon"}\n', r"a\.jsonl:1: the column 'time' holds 'noon', and it must hold integers, seconds such as 0.5"),
         ('{"time": "2024-01-01T00:00:00.5Z"}\n{"time": "2024-01-01T00:00:00.5"}\n', r"all with a zone or all without"),
     ],
 )

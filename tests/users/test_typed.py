@@ -96,7 +96,7 @@ def test_a_type_checker_finds_options(tmp_path: Path) -> None:
         (hamlet.policies.options.RunOptions, [hamlet.policies.options.FileOptions], set()),
         (hamlet.policies.options.MonitorOptions, [hamlet.policies.options.OnlineOptions], set()),
         (hamlet.streams.options.MonitorOptions, [hamlet.streams.options.Options], set()),
-        (hamlet.streams.options.CommonOptions, [hamlet.streams.options.Options], {"values"}),
+        (hamlet.streams.options.CommonOptions, [hamlet.streams.options.Options], {"values", "order_column"}),
     ],
 )
 def test_names_for_type_checkers_are_those_of_the_object(by_name: type, kinds: list[type], others: set[str]) -> None:
