@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hamlet.errors import LateError
-from hamlet.input.live.sources import Ended, Source, Stream, wait
+from hamlet.input.live.sources import Ended, Place, Source, Stream, wait
 from hamlet.runtime.feed import BadRows, Feed
 from hamlet.runtime.output import Output, written
 from hamlet.runtime.stop import Stop
@@ -85,6 +85,7 @@ class Driver:
         self.watch = watch
         self._feeds: dict[Stream, Feed] = {}
         self._last: dict[int, Feed] = {}  # of each source, the feed that came last
+        self.begun: dict[int, Place] = {}  # where sources went on that have sent nothing since
         self._saved_at = time.monotonic()
 
     @property
@@ -124,7 +125,8 @@ class Driver:
             feed = self._last.get(number)
             stream = next((each for each, other in self._feeds.items() if other is feed), None)
             if not source.repeatable or feed is None or stream is None:
-                found.append(source.place(Stream(source.name), 0, 1, None) if source.repeatable else None)
+                fresh = source.place(Stream(source.name), 0, 1, None) if source.repeatable else None
+                found.append(self.begun.get(number, fresh))
             else:
                 place = source.place(stream, feed.offset, feed.line, feed.header)
                 found.append(source.hold(place, feed.rest))

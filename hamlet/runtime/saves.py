@@ -106,9 +106,9 @@ class Saves:
         if self.fields is None:
             return []
         said = []
-        for source, place in zip(sources, self.fields["places"], strict=True):
+        for number, (source, place) in enumerate(zip(sources, self.fields["places"], strict=True)):
             if source.repeatable:
-                source.resume(place)
+                driver.begun[number] = source.resume(place)
                 continue
             events, time = self.fields["events"], self.fields["last_time"]
             at = "" if time is None else f" (time {time})"

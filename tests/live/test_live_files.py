@@ -236,6 +236,24 @@ def test_each_row_once_after_kills(task: str, folder: Path) -> None:
     assert not list((folder / "out").rglob(".part-*"))
 
 
+@pytest.mark.parametrize("task", SAVED)
+def test_a_run_that_is_started_again_and_reads_nothing_keeps_its_place(task: str, folder: Path) -> None:
+    arguments, name, line, head = SAVED[task]
+    (folder / name).write_text(head + "".join(line.format(at) for at in range(100)))
+    common = [*arguments, "--input", name, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    for how in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
+        before = max((folder / "ck").glob("*.save"), default=None)
+        with running(*common, "--follow", "--every", "0.05 s") as run:
+            until(lambda: max((folder / "ck").glob("*.save"), default=None) != before and rows_of(folder / "out"))
+            run.send_signal(how)
+            run.wait(timeout=WAIT)
+    append(folder / name, line.format(100))
+    with running(*common) as run:
+        assert run.wait(timeout=WAIT) == 0
+    assert main([*arguments, "--input", name, "--output", "whole", "--output-format", "json", "--quiet"]) == 0
+    assert rows_of(folder / "out") == rows_of(folder / "whole")
+
+
 def test_a_checkpoint_of_others(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "a.log").write_text("@1 publish(1)\n")
     common = ["--input", "a.log", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]

@@ -146,10 +146,12 @@ class KafkaSource(Source):
         """The offsets, and the time-point of a log that is open."""
         return {**place, "rest": rest.decode("latin-1")}
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: Place) -> Place:
         """Go on at these offsets."""
         self.next = {int(part): int(offset) for part, offset in place["offsets"].items()}
         self._rest = place["rest"].encode("latin-1")
+        self._saved = True
+        return place
 
     def close(self) -> None:
         """Leave the group, which knows how far the messages were taken."""

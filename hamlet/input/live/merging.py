@@ -141,9 +141,9 @@ class MergedFile(Source):
         """The file, and how much of it was taken."""
         return self._inner.place(stream, offset, line, header)
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: Place) -> Place:
         """Go on in the file."""
-        self._inner.resume(place)
+        return self._inner.resume(place)
 
     def close(self) -> None:
         """Close the file."""

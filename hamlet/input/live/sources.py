@@ -106,8 +106,8 @@ class Source:
         del rest
         return place
 
-    def resume(self, place: Place) -> None:
-        """Go on at a place."""
+    def resume(self, place: Place) -> Place:
+        """Go on at a place, or where that is gone, at the one that is given."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -314,30 +314,31 @@ class FileSource(Source):
         told = None if header is None else header.decode("latin-1")
         return {**stream.about, "offset": offset, "line": line, "header": told}
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: Place) -> Place:
         """Go on in the file that was read, wherever it lies by now, and then in those that followed it."""
         wanted = tuple(place.get("file") or ())
         names = [self._path, *rotated(self._path)]
         found = next((at for at, path in enumerate(names) if _identity(path) == wanted), None)
         if not wanted:
-            return
+            return place
         if found is None:
             if place["offset"]:
                 raise DataError(
                     f"{self.name}: the file that the checkpoint speaks of is not there any more, nor among those that "
                     "it may have been renamed to"
                 )
-            return
+            return place
         self._older = list(reversed(names[1 : found + 1]))
         self._open()
         assert self._file is not None
         offset = int(place["offset"])
         if os.fstat(self._file.fileno()).st_size < offset:  # it was cut meanwhile
-            return
+            return self.place(self._stream, 0, 1, None)
         self._file.seek(offset)
         self._at = offset
         self._stream.offset, self._stream.line = offset, int(place["line"])
         self._stream.header = None if place["header"] is None else place["header"].encode("latin-1")
+        return place
 
     def close(self) -> None:
         """Close the file."""
@@ -404,7 +405,7 @@ class FolderSource(Source):
         inside = {**stream.about, "offset": offset, "line": line, "header": told}
         return {"taken": sorted(self._taken), "inside": None if stream.about.get("name") in self._taken else inside}
 
-    def resume(self, place: Place) -> None:
+    def resume(self, place: Place) -> Place:
         """Go on after the files that were read."""
         self._taken = set(place["taken"])
         inside = place["inside"]
@@ -413,7 +414,8 @@ class FolderSource(Source):
             path = self._path / self._open
             if path.exists():
                 self._inner = FileSource(path, False, str(path))
-                self._inner.resume(inside)
+                inside = self._inner.resume(inside)
+        return {**place, "inside": inside}
 
     def close(self) -> None:
         """Close the file that is open."""
