@@ -234,7 +234,10 @@ def test_json_times_with_and_without_zones(folder: Path) -> None:
         ('{"time": 1}\n{"time": null}\n', r"the time column 'time' is NULL in row 2"),
         ('{"time": null}\n', r"the time column 'time' is NULL in row 1|NULL"),
         ('{"time": 1}\n{"type": "A"}\n', r"the time column 'time' is NULL in row 2"),
-        ('{"time": "noon"}\n', r"a\.jsonl:1: the column 'time' holds 'noon', and it must hold integers, seconds such as 0.5"),
+        (
+            '{"time": "noon"}\n',
+            r"a\.jsonl:1: the column 'time' holds 'noon', and it must hold integers, seconds such as 0.5",
+        ),
         ('{"time": "2024-01-01T00:00:00.5Z"}\n{"time": "2024-01-01T00:00:00.5"}\n', r"all with a zone or all without"),
     ],
 )

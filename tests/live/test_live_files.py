@@ -236,15 +236,19 @@ def test_each_row_once_after_kills(task: str, folder: Path) -> None:
     assert not list((folder / "out").rglob(".part-*"))
 
 
+def saves_in(folder: Path) -> set[str]:
+    return {each.name for each in (folder / "ck").glob("*.save")}
+
+
 @pytest.mark.parametrize("task", SAVED)
 def test_a_run_that_is_started_again_and_reads_nothing_keeps_its_place(task: str, folder: Path) -> None:
     arguments, name, line, head = SAVED[task]
     (folder / name).write_text(head + "".join(line.format(at) for at in range(100)))
     common = [*arguments, "--input", name, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
     for how in (signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
-        before = max((folder / "ck").glob("*.save"), default=None)
+        before = saves_in(folder)
         with running(*common, "--follow", "--every", "0.05 s") as run:
-            until(lambda: max((folder / "ck").glob("*.save"), default=None) != before and rows_of(folder / "out"))
+            until(lambda before=before: saves_in(folder) - before and rows_of(folder / "out"))  # type: ignore[misc]
             run.send_signal(how)
             run.wait(timeout=WAIT)
     append(folder / name, line.format(100))
