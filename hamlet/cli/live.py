@@ -18,7 +18,7 @@ import click
 from hamlet.checkpoint.folder import Folder
 from hamlet.cli.options import Input, inputs_of
 from hamlet.cli.progress import summary_line
-from hamlet.errors import OptionError
+from hamlet.errors import OptionError, OutputError
 from hamlet.input.live.lines import LineForm
 from hamlet.input.live.merging import merged
 from hamlet.input.live.sources import FileSource, FolderSource, ListenSource, PipeSource, Source, host_of
@@ -254,6 +254,11 @@ def drive(
             done = driver.run()
             for output in outputs:
                 output.close()
+        except OutputError as error:
+            if not stop.asked:
+                raise
+            done = False
+            _say(str(error))  # of rows that nobody would take until the stop
         finally:
             _counts(driver, bad)
     if not done:

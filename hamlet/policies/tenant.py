@@ -180,16 +180,27 @@ class PolicyTenant:
             return []
         return self.monitor.push_points(chunks, points.watermark)
 
+    def _ended(self) -> list[tuple[int, Any]]:
+        """Time has passed an open time-point: what comes for it would be late, so it is complete."""
+        return [
+            row
+            for log in self._logs
+            if log.begun is not None
+            for chunk in log.take(b"", None, True)
+            for row in self._push_points(chunk, log.name)
+        ]
+
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
         points = self._points
         if points is not None:
-            per_second = UNITS_PER_SECOND[self.monitor.options.time_unit]
+            passed = int(seconds * UNITS_PER_SECOND[self.monitor.options.time_unit])
+            found = [] if passed < 1 else self._ended()
             if points.seen is None:
-                return []
-            bound = points.seen + int(seconds * per_second) - points.lateness
+                return found
+            bound = points.seen + passed - points.lateness
             points.promised = bound if points.promised is None else max(points.promised, bound)
-            return self._found(self._passed(points.release()))
+            return [*found, *self._found(self._passed(points.release()))]
         disorder, clock = self.monitor._disorder, self.monitor.clock
         if disorder.seen is None:
             return []

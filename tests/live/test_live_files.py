@@ -180,6 +180,18 @@ def test_what_cannot_be_listened_to(folder: Path, capfd: pytest.CaptureFixture[s
             assert capfd.readouterr().err.startswith("error: ")
 
 
+def test_a_stop_while_nobody_takes_rows(folder: Path) -> None:
+    (folder / "log").write_bytes(b"@1 publish(1)\n@2 publish(2)\n")
+    with running(*POLICY, "--input", "log", "--follow", "--output", "unix:nobody.sock") as run:
+        assert run.stderr is not None
+        time.sleep(1.5)  # it tries again and again
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(timeout=5) == 143
+        said = run.stderr.read().decode()
+    assert "rows were not sent, since nobody listens at unix:nobody.sock" in said
+    assert said.endswith("stopped by SIGTERM after 1 events\n")
+
+
 def test_a_second_signal_ends_at_once(folder: Path) -> None:
     os.mkfifo(folder / "full")
     reader = os.open(folder / "full", os.O_RDONLY | os.O_NONBLOCK)  # which never reads

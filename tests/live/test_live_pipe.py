@@ -204,6 +204,20 @@ def test_the_wall_clock_moves_time() -> None:
         assert run.wait(timeout=60) == 0
 
 
+def test_the_wall_clock_ends_an_open_time_point() -> None:
+    arguments = [*POLICY, "--input", "-", "--output", "-", "--clock", "--idle", "0.2 s", "--time-unit", "ms"]
+    with process(*arguments, stdin=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(b"@1 publish(7)\n")
+        run.stdin.flush()
+        assert json.loads(run.stdout.readline())["x"] == 7
+        run.stdin.write(b"@100000 publish(8)\n")
+        run.stdin.close()
+        assert json.loads(run.stdout.readline())["x"] == 8
+        assert run.wait(timeout=60) == 0
+
+
 def test_rows_in_a_folder_are_seen_at_once(folder: Path) -> None:
     with process(*POLICY, "--input", "-", "--output", "out", "--output-format", "csv", stdin=subprocess.PIPE) as run:
         assert run.stdin is not None
