@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hamlet.policies import Monitor, Policy, PolicyError
+from hamlet.policies.operators import aggregating
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.relations import indexed_store as standing
 from hamlet.policies.relations.indexed_store import Pending, Store
@@ -127,3 +128,21 @@ def test_rows_that_wait_are_taken_in_parts() -> None:
     assert sorted(zip(rest.columns[0], rest.first, rest.last, strict=True)) == [(1, 5, 9), (3, 3, 7), (4, 10, 12)]
     assert len(waiting.take(100)) == 3
     assert not waiting
+
+
+def test_values_in_order_are_found_by_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregating, "_PIECE", 6)
+    lot = random.Random(7)
+    for _ in range(20):
+        values, expected = aggregating._Sorted(), list[int]()
+        for _ in range(200):
+            if expected and lot.random() < 0.48:
+                gone = expected.pop(lot.randrange(len(expected)))
+                values.remove(gone)
+            else:
+                expected.append(lot.randrange(40))
+                values.add(expected[-1])
+            expected.sort()
+            if expected and lot.random() < 0.6:
+                place = lot.choice([lot.randrange(len(expected)), len(expected) // 2])
+                assert values.at(place) == expected[place]

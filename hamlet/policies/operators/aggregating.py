@@ -171,6 +171,8 @@ class _Sorted:
         self._largest: list[Any] = []  # of each piece
         self._count = 0
         self._nan = 0
+        self._near = 0  # the piece that was asked for last: a value at a place is seldom far from it
+        self._ahead = 0  # values in the pieces before it
 
     @property
     def size(self) -> int:
@@ -190,7 +192,9 @@ class _Sorted:
         place = min(bisect.bisect_left(self._largest, value), len(self._pieces) - 1)
         piece = self._pieces[place]
         bisect.insort(piece, value)
+        self._ahead += place < self._near
         if len(piece) > _PIECE:
+            self._near += place < self._near
             half = len(piece) // 2
             self._pieces[place : place + 1] = [piece[:half], piece[half:]]
             self._largest.insert(place, piece[half - 1])
@@ -206,18 +210,24 @@ class _Sorted:
         place = bisect.bisect_left(self._largest, value)
         piece = self._pieces[place]
         del piece[bisect.bisect_left(piece, value)]
+        self._ahead -= place < self._near
         if piece:
             self._largest[place] = piece[-1]
         else:
+            self._near -= place < self._near
             del self._pieces[place], self._largest[place]
 
     def at(self, place: int) -> Any:
         """The value at a place, NaN last."""
-        for piece in self._pieces:
-            if place < len(piece):
-                return piece[place]
-            place -= len(piece)
-        return math.nan
+        if place >= self._count:
+            return math.nan
+        while place < self._ahead:
+            self._near -= 1
+            self._ahead -= len(self._pieces[self._near])
+        while place - self._ahead >= len(self._pieces[self._near]):
+            self._ahead += len(self._pieces[self._near])
+            self._near += 1
+        return self._pieces[self._near][place - self._ahead]
 
     def result(self) -> Any:
         raise NotImplementedError
