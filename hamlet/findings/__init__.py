@@ -9,10 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hamlet.findings.beside import Beside, Part, Rerun
 from hamlet.findings.groups import doubts_of_groups
-from hamlet.findings.having import Run, rejected_by_having
-from hamlet.findings.large import Tally, doubts_of_counts, keys_of, may_mix, tally_of
+from hamlet.findings.having import rejected_by_having
+from hamlet.findings.large import (
+    Tally,
+    doubts_of_counts,
+    doubts_of_selections,
+    keys_of,
+    may_explode,
+    may_mix,
+    tally_of,
+)
 from hamlet.findings.left_out import left_out
+from hamlet.findings.often import doubts_of_sums
 from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
@@ -22,6 +32,7 @@ from hamlet.planner.workload import Workload
 
 __all__ = [
     "Again",
+    "Part",
     "Tally",
     "Watch",
     "doubts_of_counts",
@@ -57,9 +68,10 @@ def found_by(watch: Watch) -> list[str]:
 
 
 def of_results(
-    workload: Workload, source: EventSource, watch: Watch, rows: Sequence[QueryRows], run: Run | None = None
+    workload: Workload, source: EventSource, watch: Watch, rows: Sequence[QueryRows], rerun: Rerun
 ) -> list[str]:
-    """What to know of the rows of a run, a sentence each: why there are none, what never occurred, large counts.
+    """What to know of the rows of a run, a sentence each: why there are none, what never occurred, large counts, and
+    numbers that other words would change.
 
     Parameters
     ----------
@@ -70,19 +82,24 @@ def of_results(
         Has seen all of them.
     rows : sequence of QueryRows
         Of each query, in the order of the workload.
-    run : callable, optional
-        Gives the rows of another workload over the same events.
+    rerun : callable
+        Gives the rows of another workload over the same events, or over those of a period.
     """
     keys = keys_of(source.schema)
     tallies = [  # the largest count is looked for where it may matter
-        tally_of(query.query, found) if may_mix(query, keys) else Tally(len(found))
+        tally_of(query.query, found) if may_mix(query, keys) or may_explode(query) else Tally(len(found))
         for query, found in zip(workload.analysis.queries, rows, strict=True)
     ]
-    return of_tallies(workload, source, watch, tallies, run)
+    beside = Beside(workload, source, rerun)
+    return [
+        *of_tallies(workload, source, watch, tallies, rerun),
+        *doubts_of_sums(workload, beside, rows),
+        *doubts_of_selections(workload, source.schema, tallies, beside, rows),
+    ]
 
 
 def of_tallies(
-    workload: Workload, source: Again, watch: Watch, tallies: Sequence[Tally], run: Run | None = None
+    workload: Workload, source: Again, watch: Watch, tallies: Sequence[Tally], rerun: Rerun | None = None
 ) -> list[str]:
     """What to know of rows that stand elsewhere, as `of_results`.
 
@@ -90,17 +107,17 @@ def of_tallies(
     ----------
     tallies : sequence of Tally
         Of the rows of each query, in the order of the workload.
-    run : callable, optional
+    rerun : callable, optional
         Gives the rows of another workload over the same events.
     """
     if not watch.events:
         return ["there are no events"]
     pairs = zip(workload.analysis.queries, tallies, strict=True)
     without = [query for query, found in pairs if not found.rows]
-    if run is None:
+    if rerun is None:
         why = reasons(without, source, watch)
     else:
-        why = reasons(without, source, watch, lambda query: rejected_by_having(workload, query, source, run))
+        why = reasons(without, source, watch, lambda query: rejected_by_having(workload, query, source, rerun))
     because: dict[str, list[str]] = {}
     for query, text in why.items():
         because.setdefault(text, []).append(query)

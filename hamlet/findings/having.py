@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hamlet.errors import HamletError
+from hamlet.findings.beside import Part, Rerun
 from hamlet.findings.reasons import MOST_EVENTS, Again
 from hamlet.language.conditions import conjuncts
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import Between, Comparison, Condition, Expression, ReturnItem
 from hamlet.planner.workload import Workload
-
-Run = Callable[[Workload], Sequence[Mapping[str, Any]]]  # the rows of another workload over the same events
 
 _HOLDS: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda left, right: left == right,
@@ -26,7 +25,7 @@ _HOLDS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def rejected_by_having(workload: Workload, query: AnalysedQuery, source: Again, run: Run) -> str | None:
+def rejected_by_having(workload: Workload, query: AnalysedQuery, source: Again, rerun: Rerun) -> str | None:
     """That HAVING rejects all rows of a query, as a clause; None where there are none without it, either.
 
     Parameters
@@ -36,7 +35,7 @@ def rejected_by_having(workload: Workload, query: AnalysedQuery, source: Again, 
         One without rows.
     source : Again
         The events; nothing is said where they cannot be read again, or are many.
-    run : callable
+    rerun : callable
         Gives the rows of the query without HAVING.
     """
     having = query.query.having
@@ -49,7 +48,8 @@ def rejected_by_having(workload: Workload, query: AnalysedQuery, source: Again, 
         return None
     asked = replace(query.query, having=None, top=None, items=tuple(items))
     try:
-        rows = run(Workload.parse(to_text(replace(workload.analysis.text, queries=(asked,)))))
+        again = Workload.parse(to_text(replace(workload.analysis.text, queries=(asked,))))
+        rows = rerun(again, Part(), MOST_EVENTS)
     except HamletError:
         return None
     if not rows:

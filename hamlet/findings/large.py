@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from hamlet.findings.beside import Beside, row_text, with_groups
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.printing import name_text
-from hamlet.language.query import Aggregate, Query
+from hamlet.language.printing import name_text, to_text
+from hamlet.language.query import Aggregate, Query, ReturnItem, Semantics
 from hamlet.language.schema import Schema
 from hamlet.output.digits import short_text
 from hamlet.output.fitting import largest_of
@@ -52,6 +54,11 @@ def tally_of(query: Query, rows: QueryRows) -> Tally:
     return Tally(len(rows), max((each for each in largest if each is not None), default=0))
 
 
+def may_explode(query: AnalysedQuery) -> bool:
+    """Whether the trends of a query are all selections of events, of which there can be 2^n."""
+    return query.query.semantics is Semantics.ANY and len(query.patterns) == 1
+
+
 def may_mix(query: AnalysedQuery, keys: Sequence[str]) -> bool:
     """Whether trends of a query combine events that `keys` would tell apart: only their counts raise doubts."""
     return bool(keys) and not query.equivalence and not set(query.grouping) & set(keys)
@@ -82,3 +89,63 @@ def doubts_of_counts(workload: Workload, schema: Schema, tallies: Sequence[Tally
                 f"{query.query.name}: counts up to {short_text(found.most)}, because trends combine the events of all "
                 f"{keys[0]} values; the input has {shown}: WHERE [{name_text(keys[0], free=True)}] counts within each"
             )
+
+
+def doubts_of_selections(
+    workload: Workload, schema: Schema, tallies: Sequence[Tally], beside: Beside, found: Sequence[QueryRows]
+) -> Iterator[str]:
+    """A sentence for each query within keys that counts more than 2^64 trends, where SEMANTICS NEXT counts visits.
+
+    Parameters
+    ----------
+    workload : Workload
+    schema : Schema
+        Of the input.
+    tallies : sequence of Tally
+        Of the results of each query.
+    beside : Beside
+        Runs queries in other words.
+    found : sequence of QueryRows
+        The rows of each query.
+    """
+    keys = keys_of(schema)
+    ordinary, visits = {}, {}
+    for query, tally in zip(workload.analysis.queries, tallies, strict=True):
+        if tally.most >= LARGE and may_explode(query) and not may_mix(query, keys):
+            items = (
+                *with_groups(query.query),
+                *(ReturnItem(each, alias=f"n{i}") for i, each in enumerate(_counts(query))),
+            )
+            asked = replace(query.query, items=items, having=None, top=None)
+            ordinary[query.index], visits[query.index] = asked, replace(asked, semantics=Semantics.NEXT)
+    if not ordinary:
+        return
+    settled: set[int] = set()
+    others: dict[int, dict[Any, Mapping[str, Any]]] = {}
+    for query, again in beside.rows(visits, found, settled):
+        others.setdefault(query.index, {}).update({_row_of(query, row): row for row in again})
+    for query, again in beside.rows(ordinary, found, settled):
+        known = others.get(query.index, {})
+        for row in again if query.index not in settled else ():
+            beside_it = known.get(_row_of(query, row))
+            for number, each in enumerate(_counts(query)):
+                value = row[f"n{number}"]
+                if value is not None and value >= LARGE and beside_it is not None and beside_it[f"n{number}"] < LARGE:
+                    yield (
+                        f"{query.query.name}: {to_text(each)} is {short_text(value)} in {row_text(query.query, row)}, "
+                        "since every selection of events is a trend; SEMANTICS NEXT, whose trends skip nothing that "
+                        f"they could take, counts {short_text(beside_it[f'n{number}'])} there"
+                    )
+                    settled.add(query.index)
+                    break
+            if query.index in settled:
+                break
+
+
+def _counts(query: AnalysedQuery) -> list[Aggregate]:
+    counts = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
+    return [each for each in counts if each.function == "COUNT" and not each.events]
+
+
+def _row_of(query: AnalysedQuery, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (row["window_start"], row["window_end"], *(row[f"g{place}"] for place in range(len(query.query.group_by))))

@@ -122,7 +122,7 @@ class RowGroups:
             if found:
                 gone = set(found)
                 part.file.groups = [number for number in part.file.groups if number not in gone]
-                part.skipped.setdefault(reason, []).extend(found)
+                part.skipped[reason] = [*part.skipped.get(reason, ()), *found]
                 rows += part.rows(found)
         return rows
 
@@ -163,6 +163,16 @@ class RowGroups:
         finally:
             for part, groups in zip(self._parts, before, strict=True):
                 part.file.groups = groups
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """What is left out while the block runs is read again after it."""
+        before = [(part.file.groups, {**part.skipped}) for part in self._parts]
+        try:
+            yield
+        finally:
+            for part, (groups, skipped) in zip(self._parts, before, strict=True):
+                part.file.groups, part.skipped = groups, skipped
 
     def sentence(self, verb: str = "skipped") -> str | None:
         """How many are left out, and why; None where all are read."""

@@ -17,7 +17,7 @@ from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
 from hamlet.engine.where import chosen_events
 from hamlet.errors import WorkloadError
-from hamlet.findings import Watch, left_out, of_results, see_unread
+from hamlet.findings import Part, Watch, left_out, of_results, see_unread
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.mistyped import with_values
@@ -166,13 +166,22 @@ def run(
     return results
 
 
-def _rows_of(source: EventSource, options: Mapping[str, Any], workload: Workload) -> list[dict[str, Any]]:
-    """The rows of another workload over the same events."""
+def _rows_of(
+    source: EventSource, options: Mapping[str, Any], workload: Workload, part: Part, most: int
+) -> list[dict[str, Any]] | None:
+    """The rows of another workload over a part of the same events; None where it has too many."""
     engine = Engine(workload, **cast(EngineOptions, options))
     engine.open(source.schema)
     rows = {each.name: each for each in engine.without_rows()}
-    for batch in source.batches(_columns(workload, source), pane=engine.pane):
-        _extend(rows, engine.feed(batch, wait=True))
+    since, until = (None, None) if part.period is None else map(source.schema.clock.present, part.period)
+    with source.row_groups.unchanged():
+        source = chosen_events(source, since, until, part.where)
+        for batch in source.batches(_columns(workload, source), pane=engine.pane):
+            most -= batch.num_rows
+            if most < 0:
+                return None
+            engine.executor.distinct = source.distinct
+            _extend(rows, engine.feed(batch, wait=True))
     _extend(rows, engine.close_columns())
     return Results(list(rows.values()), engine.clock).rows()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -252,3 +253,85 @@ def test_groups_that_demand_the_attribute_of_others() -> None:
     ]
     assert warnings(query.format("channel").replace("view.channel,", "channel,"), events) == []
     assert warnings(query.replace("GROUP-BY", "WHERE [channel] GROUP-BY").format("view.channel"), events) == []
+
+
+PURCHASES = [
+    *({"time": t, "type": "view", "user": 1 + t % 2, "price": None} for t in range(4)),
+    {"time": 4, "type": "buy", "user": 1, "price": 30},
+    {"time": 5, "type": "buy", "user": 1, "price": 5},
+    {"time": 6, "type": "buy", "user": 2, "price": 2},
+]
+OFTEN = "since an event counts once for every trend that takes it"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "RETURN SUM(buy.price) PATTERN SEQ(view+, buy) WHERE [user] WITHIN 1 min",
+            f"q1: SUM(buy.price) is 111 in the row of window_start 0, {OFTEN}; SUM(EVENTS buy.price), each event once, "
+            "is 37 there",
+        ),
+        (
+            """RETURN user, AVG(buy.price) AS m, COUNT(buy) PATTERN SEQ(view, buy) GROUP-BY user HAVING user = 1
+            WITHIN ALL""",
+            f"q1: COUNT(buy) is 4 in the row of user 1, {OFTEN}; COUNT(EVENTS buy), each event once, is 2 there",
+        ),
+        (
+            "RETURN user PATTERN SEQ(view, buy+) GROUP-BY user HAVING SUM(buy.price) > 1 WITHIN SESSION 9 s",
+            f"q1: SUM(buy.price) is 140 in the row of window_start 0 and user 1, {OFTEN}; SUM(EVENTS buy.price), each "
+            "event once, is 35 there",
+        ),
+        ("RETURN SUM(buy.price) PATTERN buy WITHIN 1 min", None),
+        ("RETURN SUM(buy.price), MIN(view.time) PATTERN SEQ(NOT view v, view, buy{2}) WHERE [user] WITHIN 1 min", None),
+        ("RETURN SUM(EVENTS buy.price), COUNT(*) PATTERN SEQ(view+, buy) WHERE [user] WITHIN 1 min", None),
+        ("RETURN COUNT(view), COUNT(*) PATTERN SEQ(view+, buy) GROUP-BY COUNT(view) WITHIN 1 min", None),
+    ],
+)
+def test_sums_that_take_events_often(query: str, said: str | None) -> None:
+    assert warnings(query, PURCHASES) == ([] if said is None else [said])
+
+
+def test_sums_of_many_events_are_looked_at_in_some_windows(tmp_path: Path) -> None:
+    """Of a large input one group of a window is read again; what that leaves out is there for those who read later."""
+    count = 60_000
+    table = pa.table(
+        {
+            "time": range(count),
+            "type": ["view", "buy"] * (count // 2),
+            "user": [place // 2 % 50 for place in range(count)],
+            "price": [1] * count,
+        }
+    )
+    pq.write_table(table, tmp_path / "many.parquet", row_group_size=4_000)
+    for window in ("WITHIN 400 s", "WITHIN ALL", "SPAN 400 s WITHIN 200 s"):
+        text = f"RETURN user, SUM(buy.price) AS s PATTERN SEQ(view, buy) GROUP-BY user {window}"
+        results = hamlet.run(hamlet.Workload.parse(text), tmp_path / "many.parquet")
+        [said] = results.warnings
+        assert said.startswith("q1: SUM(buy.price) is ")
+        assert "SUM(EVENTS buy.price), each event once, is " in said
+        assert results.stats.get("row_groups") is None
+        if "SPAN" not in window:
+            assert len(list(results.trends("q1", group=49))) == 5
+
+
+def test_counts_beyond_all_measure_within_keys() -> None:
+    events = [{"time": t, "type": "view", "user": 7} for t in range(70)] + [{"time": 70, "type": "buy", "user": 7}]
+    text = "RETURN user, COUNT(*) PATTERN SEQ(view+, buy) GROUP-BY user WITHIN ALL"
+    [said, kind] = warnings(text, events)
+    assert said == (
+        "q1: COUNT(*) is 1.18e+21 in the row of user 7, since every selection of events is a trend; SEMANTICS NEXT, "
+        "whose trends skip nothing that they could take, counts 70 there"
+    )
+    assert "decimal" in kind
+    assert warnings(text.replace("GROUP-BY", "SEMANTICS NEXT GROUP-BY"), events) == []
+
+
+def test_findings_beside_events_are_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, text = tmp_path / "events.jsonl", tmp_path / "sum.sase"
+    source.write_text("".join(json.dumps(event) + "\n" for event in PURCHASES))
+    text.write_text("RETURN SUM(buy.price) PATTERN SEQ(view+, buy) WHERE [user] WITHIN 1 min")
+    assert main(["run", str(text), "--input", str(source)]) == 0
+    assert "SUM(EVENTS buy.price)" in capsys.readouterr().err
+    assert main(["run", str(text), "--input", str(source), "--quiet"]) == 0
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,125 @@
+"""SUM, AVG and COUNT(v) that take an event once for every trend, where each event once was probably meant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hamlet.findings.beside import Beside, row_text, value_text, with_groups
+from hamlet.findings.watch import named
+from hamlet.language.meaning import AnalysedQuery
+from hamlet.language.printing import to_text
+from hamlet.language.query import (
+    Aggregate,
+    Alternation,
+    Atom,
+    Conjunction,
+    Negation,
+    Pattern,
+    Repetition,
+    ReturnItem,
+)
+from hamlet.language.result_checks import aggregates_of
+from hamlet.output.query_rows import QueryRows
+from hamlet.planner.workload import Workload
+
+_CLOSE = 1e-9  # doubles that are added up in another order
+
+
+def doubts_of_sums(workload: Workload, beside: Beside, found: Sequence[QueryRows]) -> Iterator[str]:
+    """A sentence for each SUM, AVG and COUNT(v) that differs from the one over EVENTS, with both numbers of a row.
+
+    Parameters
+    ----------
+    workload : Workload
+    beside : Beside
+        Runs queries in other words.
+    found : sequence of QueryRows
+        The rows of each query.
+    """
+    asked = {}
+    for query, rows in zip(workload.analysis.queries, found, strict=True):
+        doubtful = _doubtful(query)
+        if doubtful and len(rows) and not _one_trend_each(query, rows):
+            pairs = [(each, replace(each, events=True)) for each in doubtful]
+            items = [
+                ReturnItem(one, alias=f"{name}{i}")
+                for i, pair in enumerate(pairs)
+                for one, name in zip(pair, "se", strict=True)
+            ]
+            asked[query.index] = replace(query.query, items=(*with_groups(query.query), *items))
+    said: dict[tuple[str, ...], tuple[list[str], str]] = {}
+    settled: set[int] = set()
+    for query, again in beside.rows(asked, found, settled):
+        for texts, sentence in _different(query, again):
+            settled.add(query.index)
+            said.setdefault(texts, ([], sentence))[0].append(query.query.name)
+    return (f"{named(queries)}: {sentence}" for queries, sentence in said.values())
+
+
+def _different(query: AnalysedQuery, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """For each aggregate the first row in which it differs; those that differ in one row are one sentence."""
+    by_row: dict[int, list[tuple[Aggregate, Any, Any]]] = {}
+    for place, each in enumerate(_doubtful(query)):
+        for number, row in enumerate(rows):
+            ordinary, once = row[f"s{place}"], row[f"e{place}"]
+            if not _equal(ordinary, once):
+                by_row.setdefault(number, []).append((each, ordinary, once))
+                break
+    for number, different in by_row.items():
+        texts = tuple(to_text(each) for each, _, _ in different)
+        first, *others = different
+        text = (
+            f"{texts[0]} is {value_text(first[1])} in {row_text(query.query, rows[number])}, since an event counts "
+            f"once for every trend that takes it; {_once(first[0])}, each event once, is {value_text(first[2])} there"
+        )
+        for each, ordinary, once in others:
+            text += f", and {to_text(each)} is {value_text(ordinary)}, {_once(each)} {value_text(once)}"
+        yield texts, text
+
+
+def _once(each: Aggregate) -> str:
+    return to_text(replace(each, events=True))
+
+
+def _doubtful(query: AnalysedQuery) -> list[Aggregate]:
+    """The ordinary sums, means and counts of a query whose events can be in several trends."""
+    if _longest(query.query.pattern) < 2:  # every event is a trend of its own
+        return []
+    return [
+        each
+        for each in aggregates_of(query.query)
+        if each.variable is not None and not each.events and each.function in ("SUM", "AVG", "COUNT")
+    ]
+
+
+def _longest(pattern: Pattern) -> int:
+    """How many events a trend has, at most; 2 stands for two and more."""
+    match pattern:
+        case Atom():
+            return 1
+        case Negation():
+            return 0
+        case Repetition(body=body, high=high):
+            return min(2, _longest(body) * (2 if high is None else high))
+        case Alternation(branches=branches):
+            return max(map(_longest, branches))
+        case Conjunction():
+            return 2
+    return min(2, sum(map(_longest, pattern.parts)))
+
+
+def _one_trend_each(query: AnalysedQuery, rows: QueryRows) -> bool:
+    """Whether the rows say of themselves that none has more than one trend."""
+    for place, item in enumerate(query.query.items):
+        if isinstance(item.value, Aggregate) and item.value == Aggregate("COUNT"):
+            return all(value == 1 for piece in rows.pieces for value in piece.values[place].tolist())
+    return False
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, (int, float)):
+        return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+    return bool(one == other)
