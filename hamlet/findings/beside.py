@@ -21,7 +21,7 @@ from hamlet.planner.workload import Workload
 Rows = Sequence[Mapping[str, Any]]
 Rerun = Callable[[Workload, "Part", int], Rows | None]  # None where there are more events than given
 
-FEW_EVENTS = 20_000  # of an input that is read again whole
+FEW_EVENTS = 10_000  # of an input that is read again whole
 _MOST_EVENTS = 500_000  # of one window
 _MOST_WINDOWS = 3  # of a query that are read again
 _PLAIN = (AttributeType.INT, AttributeType.STRING)

@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import hamlet
+from hamlet.findings.beside import Beside
 from hamlet.kernel.column_builder import by_window
 from hamlet.output.digits import number_text
 from hamlet.output.numbers import BeyondDoubles, Integers, ScaledDoubles
@@ -222,6 +223,7 @@ def test_infinite_tables_make_no_python_number(monkeypatch: pytest.MonkeyPatch) 
     for owner in (Integers, ScaledDoubles, BeyondDoubles):
         if hasattr(owner, "tolist"):
             monkeypatch.setattr(owner, "tolist", None)
+    monkeypatch.setattr(Beside, "rows", lambda *_: ())  # findings show numbers
     stream = {"time": np.arange(3000), "type": np.where(np.arange(3000) % 1500, "B", "A"), "v": np.arange(3000)}
     workload = hamlet.Workload.parse("RETURN COUNT(*), SUM(B.v), LOG2(COUNT(*)) PATTERN SEQ(A, B+) WITHIN 1500 s")
     for numbers in ("exact", "float"):
