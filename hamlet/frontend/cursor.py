@@ -6,17 +6,49 @@ or clause around it, where the parser goes on, so that one run finds them all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
 
 from hamlet.errors import Span, near_miss, one_of
 from hamlet.frontend.lexer import Kind, Token
 from hamlet.frontend.reports import Reports
 
 MAX_DEPTH = 100  # nesting of what stands in brackets
+_FRAMES = 20_000  # calls of Python that walk over the longest chain of operators
+Part = TypeVar("Part")
 MAX_PROBLEMS = 1000  # a file that is no text of the notation at all is not listed to its end
 
 _ALIKE = 0.75  # how alike a word and the keyword that it was meant to be are; names of users are words, too
 _LONGEST_QUOTE = 40  # characters of the text that a message repeats
+
+
+def heights(whole: Part, parts: Callable[[Part], Iterable[Part]], chain: Callable[[Part], bool]) -> tuple[int, int]:
+    """How deep a part nests, and how high its tree is.
+
+    Parameters
+    ----------
+    whole : Part
+    parts : callable
+        What is directly inside a part.
+    chain : callable
+        Whether a part joins its first one to what follows, as in ``a + b + c``; such a row of operators is flat.
+    """
+    todo, deepest, highest = [(whole, 1, 1)], 0, 0
+    while todo:
+        part, nesting, height = todo.pop()
+        deepest, highest = max(deepest, nesting), max(highest, height)
+        joined = chain(part)
+        for place, each in enumerate(parts(part)):
+            flat = joined and not place and chain(each)
+            todo.append((each, nesting if flat else nesting + 1, height + 1))
+    return deepest, highest
+
+
+def allow_height(height: int) -> None:
+    """Let functions that walk over a tree of this height recurse as deep, from now on."""
+    if 4 * height > sys.getrecursionlimit():
+        sys.setrecursionlimit(_FRAMES)
 
 
 class UnreadableError(Exception):

@@ -61,9 +61,10 @@ def parts(node: Part) -> tuple[Part, ...]:
 
 def walk(part: Part) -> Iterator[Part]:
     """A part and all that is in it, in the order of the text."""
-    yield part
-    for inner in parts(part):
-        yield from walk(inner)
+    todo = [part]
+    while todo:
+        yield (found := todo.pop())
+        todo.extend(reversed(parts(found)))
 
 
 def references(part: Part) -> Iterator[Reference]:

@@ -7,13 +7,14 @@ from typing import TypeVar
 
 from hamlet.errors import Span
 from hamlet.frontend import cursor
-from hamlet.frontend.cursor import MAX_DEPTH, UnreadableError
+from hamlet.frontend.cursor import MAX_DEPTH, UnreadableError, allow_height, heights
 from hamlet.frontend.lexer import Kind, Token
 from hamlet.frontend.reports import Reports
 from hamlet.language.query import Expression
 
 CLAUSES = ("PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "HAVING", "TOP", "SPAN", "WITHIN", "SLIDE", "OFFSET")
 
+MAX_CHAIN = 500  # operators in a row, without parentheses
 Part = TypeVar("Part")
 
 
@@ -90,13 +91,25 @@ class Cursor(cursor.Cursor):
         if self.depth > MAX_DEPTH:
             raise self.too_deep(span, what)
 
-    def check_depth(self, whole: Part, parts: Callable[[Part], Iterable[Part]], span: Span, what: str) -> None:
-        """Check the depth of a part that has been read, where some nest without parentheses, as in ``A+++``."""
-        level, deepest = [whole], 0
-        while level:
-            level, deepest = [part for each in level for part in parts(each)], deepest + 1
+    def check_depth(
+        self,
+        whole: Part,
+        parts: Callable[[Part], Iterable[Part]],
+        span: Span,
+        what: str,
+        chain: Callable[[Part], bool] = lambda _: False,
+    ) -> None:
+        """Check the depth of a part that has been read, where some nest without parentheses, as in ``A+++``.
+
+        `chain` says which parts are operators between two operands: a row of them is flat.
+        """
+        deepest, highest = heights(whole, parts, chain)
         if deepest > MAX_DEPTH:
             raise self.too_deep(span, what)
+        if highest > MAX_CHAIN:
+            hint = "add up a part of it in an attribute of the events"
+            raise self.fail(f"the {what} has more than {MAX_CHAIN} operators in a row", span, hint)
+        allow_height(highest)
 
     def too_deep(self, span: Span, what: str) -> UnreadableError:
         """Say that a pattern or a condition nests too deeply; the caller raises what comes back."""

@@ -62,7 +62,7 @@ def parse_condition(cursor: Cursor) -> Condition:
     """
     part = _operators(cursor, _OR)
     condition = _condition(cursor, part)
-    cursor.check_depth(part, parts, part.span, "condition")
+    cursor.check_depth(part, parts, part.span, "condition", _is_chain)
     return condition
 
 
@@ -70,8 +70,12 @@ def parse_value(cursor: Cursor) -> Expression:
     """Read one whole expression; raises UnreadableError with the message recorded."""
     part = _value(cursor, _operators(cursor, _SUM))
     whole: Part = part
-    cursor.check_depth(whole, parts, part.span, "expression")
+    cursor.check_depth(whole, parts, part.span, "expression", _is_chain)
     return part
+
+
+def _is_chain(part: Part) -> bool:
+    return isinstance(part, Binary)
 
 
 # --------------------------------------------------------------------------------------------- operators

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hamlet
 from hamlet.errors import WorkloadError
 from hamlet.frontend.cursor import MAX_DEPTH, MAX_PROBLEMS
 from hamlet.language.parser import parse, read
@@ -41,7 +42,7 @@ NESTED = {
     "condition": lambda n: f"RETURN COUNT(*) PATTERN A WHERE {'(' * n}A.x{')' * n} = 1 WITHIN 1 min",
     "negation": lambda n: f"RETURN COUNT(*) PATTERN A WHERE {'NOT ' * n}A.x = 1 WITHIN 1 min",
     "minus": lambda n: f"RETURN COUNT(*) PATTERN A WHERE {'- ' * n}A.x = 1 WITHIN 1 min",
-    "sum": lambda n: f"RETURN COUNT(*) PATTERN A WHERE A.x{' + 1' * n} = 1 WITHIN 1 min",
+    "sum": lambda n: f"RETURN COUNT(*) PATTERN A WHERE A.x > {'1 + (' * n}1{')' * n} WITHIN 1 min",
     "in": lambda n: f"RETURN COUNT(*) PATTERN A WHERE {'A.x IN (' * n}1{')' * n} WITHIN 1 min",
     "or": lambda n: f"RETURN COUNT(*) PATTERN A WHERE {'(A.x = 1 OR ' * n}A.x = 1{')' * n} WITHIN 1 min",
 }
@@ -153,3 +154,12 @@ def test_a_damaged_workload_is_read_or_refused(data: st.DataObject) -> None:
         letters[place : place + data.draw(st.integers(0, 3))] = data.draw(st.text(string.printable, max_size=3))
     for each in read("".join(letters))[1]:
         assert each.format()
+
+
+def test_operators_in_a_row_are_flat() -> None:
+    condition = f"A.x > {'1 + ' * 400}1 AND A.x < {'2 + ' * 400}1"
+    text = f"RETURN COUNT(*){' + 1' * 400} AS n PATTERN A WHERE {condition} WITHIN 10 s"
+    events = [{"time": 1, "type": "A", "x": x} for x in (401, 402, 800, 801)]
+    assert [row["n"] for row in hamlet.run(hamlet.Workload.parse(text), events).rows()] == [402]
+    [found] = problems(text.replace("2 + " * 400, "2 + " * 600))
+    assert "has more than 500 operators in a row" in found

@@ -13,7 +13,8 @@ RESERVED = frozenset({
     "input", "output", "trigger", "constant", "import", "include", "spawn", "close", "with", "unless", "when", "if",
     "then", "else", "and", "or", "not", "forall", "exists", "any", "true", "false", "error", "self", "invariant",
 })  # fmt: skip  # in any case of letters; eval and type are names elsewhere
-MAX_HEIGHT = 200  # levels of one expression, sums of many terms among them
+MAX_HEIGHT = 200  # levels of one expression; sums of many terms are one
+MAX_CHAIN = 2_500  # operators in a row, without parentheses
 
 
 class Cursor(cursor.Cursor):

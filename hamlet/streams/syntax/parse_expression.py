@@ -21,9 +21,10 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from hamlet.frontend.cursor import allow_height, heights
 from hamlet.frontend.lexer import Kind, Token
 from hamlet.streams.syntax import tree as s
-from hamlet.streams.syntax.cursor import CLAUSES, MAX_HEIGHT, RESERVED, Cursor
+from hamlet.streams.syntax.cursor import CLAUSES, MAX_CHAIN, MAX_HEIGHT, RESERVED, Cursor
 
 _BINDING = {
     "->": 1, "||": 2, "&&": 3, "|": 4, "^": 5, "&": 6, "=": 7, "!=": 7, "<": 8, "<=": 8, ">": 8, ">=": 8,
@@ -42,11 +43,13 @@ _LARGEST_EXPONENT = 400  # of ten; beyond it no Float64 is left
 def parse_expression(cursor: Cursor) -> s.Expression:
     """Read one expression; raises `UnreadableError` after a mistake."""
     expression = _operators(cursor, 1)
-    level, height = [expression], 0
-    while level:
-        level, height = [part for each in level for part in s.parts(each)], height + 1
-    if height > MAX_HEIGHT:
+    nesting, height = heights(expression, s.parts, lambda part: isinstance(part, s.Binary))
+    if nesting > MAX_HEIGHT:
         raise cursor.too_deep(expression.span)
+    if height > MAX_CHAIN:
+        hint = "compute a part of it in an output of its own and use that"
+        raise cursor.fail(f"this expression has more than {MAX_CHAIN:,} operators in a row", expression.span, hint)
+    allow_height(height)
     return expression
 
 
