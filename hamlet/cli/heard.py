@@ -19,7 +19,7 @@ _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 _PACKED = (".gz", ".zst", ".bz2")
 _FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON"}
 _COLUMNS = ("time_column", "type_column", "order_column")
-QUERIES, POLICIES, SPECIFICATIONS = ".sase", ".mfotl", ".lola"
+QUERIES, POLICIES, SPECIFICATIONS, STATEMENTS = ".sase", ".mfotl", ".lola", ".sql"
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,21 @@ RULES = (
         ("max_memory",),
         lambda call: call.command == "submit" and call.only(POLICIES, SPECIFICATIONS) and not call.asks("stream"),
         "is not heard on Spark, where executors have limits of their own; hamlet monitor hears it",
+    ),
+    Rule(
+        ("where", "since", "until", "queries", "dates", "trace", "report", "sharing", "benefit", "numbers"),
+        lambda call: call.only(STATEMENTS),
+        "is for trend queries; a statement says it itself, with WHERE and the like",
+    ),
+    Rule(
+        (*_COLUMNS, "time_unit", "timezone", "count_type", "null_keys"),
+        lambda call: call.only(STATEMENTS),
+        "is for trend queries; a statement says it itself, with ORDER BY and the functions of the host",
+    ),
+    Rule(
+        ("delimiter", "bad_rows", "max_memory"),
+        lambda call: call.only(STATEMENTS) and not call.live,
+        "is for rows as they come (--input -, tcp://, --follow); DuckDB reads files that end",
     ),
     Rule(
         ("open_end", "ignore_unknown"),

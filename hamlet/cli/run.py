@@ -34,7 +34,7 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
-from hamlet.cli.sql import is_sql, run_text, tables_of, text_of
+from hamlet.cli.sql import is_sql, run_statements, text_of
 from hamlet.engine.live_filter import filter_of
 from hamlet.engine.where import chosen_events
 from hamlet.input.events import EventSource
@@ -116,8 +116,8 @@ def command(
 ) -> int:
     """Run a workload, or a file of SQL with row patterns, in this process and print or write the rows."""
     if is_sql(workload):
-        _run_sql(workload, source, outputs[0] if outputs else None, output_format, limit, options)
-        return 0
+        options["dialect"] = "duckdb"
+        return run_statements(text_of(workload), workload, source, outputs, output_format, limit, options)
     if is_monitored(workload):
         raise click.UsageError(f"hamlet run counts the trends of a workload; hamlet monitor runs {workload}")
     live, output = live_of(options), outputs[0] if outputs else None
@@ -166,28 +166,6 @@ def command(
             click.echo(f"note: {line}", err=True)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
     return 0
-
-
-def _run_sql(
-    path: str,
-    source: Input,
-    output: str | None,
-    output_format: str | None,
-    limit: int | None,
-    options: dict[str, Any],
-) -> None:
-    run_text(
-        text_of(path),
-        path,
-        tables_of(source, options["input_format"]),
-        output,
-        output_format,
-        limit=limit,
-        overwrite=options["overwrite"],
-        quiet=options["quiet"],
-        keep=[path, *inputs_of(source)],
-        options={"threads": options["threads"]},
-    )
 
 
 def _follow(

@@ -11,12 +11,15 @@ from typing import Any
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.lasting import lasting
+from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
 from hamlet.cli.notations import Part, Settings, extension_of
-from hamlet.cli.options import QUIET, Input, inputs_of, with_options
+from hamlet.cli.options import LATENESS, QUIET, READING_OPTIONS, Input, inputs_of, max_memory_option, with_options
 from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
 from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
+from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_destination
 
@@ -125,6 +128,84 @@ def _sink(
     return DirectorySink(parts, output, output_format or "parquet", overwrite, keep)
 
 
+def run_stream(
+    text: str,
+    source: str,
+    given: Input | None,
+    live: Live,
+    destinations: Destinations,
+    options: Mapping[str, Any],
+) -> int | None:
+    """Run statements over an input that does not end; gives the exit code.
+
+    None says that a pipe has to be read to its end, because a statement needs all rows: nothing was read then.
+    """
+    from hamlet.patterns.match.run import parsed, tables_read  # bring in duckdb and sqlglot
+    from hamlet.patterns.match.streamed import needs_all_rows
+    from hamlet.patterns.match.tenant import PatternTenant, statement_text, time_column
+
+    script = parsed(text, options["dialect"], source)
+    inputs, name = _one_table(given)
+    hindered = needs_all_rows(script)
+    if hindered is not None:
+        if is_live(inputs, destinations.outputs, live, options["input_format"], whole=True):
+            raise hindered
+        return None
+    read = tables_read(script)
+    if len(read) != 1 or (name is not None and name.lower() != read[0].lower()):
+        raise OptionError(f"a stream is one table, {name or 'without a name'}, and the text reads {', '.join(read)}")
+    names = ("dialect", "lateness", "late", "max_steps", "max_memory")
+    chosen = {each: options[each] for each in names if options.get(each) is not None}
+    lateness = chosen.get("lateness", 0)
+    chosen["lateness"] = int(lateness) if str(lateness).isdecimal() else lateness
+    texts = [statement_text(script, each) for each in script.statements]
+
+    def tenants(states: States) -> list[PatternTenant]:
+        return [
+            PatternTenant(
+                each,
+                f"q{place}",
+                {**chosen, "source": source},
+                named=len(texts) > 1,
+                names=live.names,
+                delimiter=options.get("delimiter"),
+                saved=next(states, None),
+            )
+            for place, each in enumerate(texts, 1)
+        ]
+
+    column = time_column(script)
+    lines = LineForm(options["input_format"], ("time",) if column is None else (column,), "s", live.names)
+    code, _ = drive(
+        tenants,
+        inputs,
+        destinations,
+        live,
+        bad_rows=options.get("bad_rows") or "error",
+        lines=lines,
+        quiet=options["quiet"],
+    )
+    return code
+
+
+def _one_table(given: Input | None) -> tuple[list[str], str | None]:
+    """The inputs without the name of their table, and that name."""
+    found, names = [], set()
+    for each in inputs_of(given):
+        match = _NAMED.fullmatch(each)
+        found.append(match[2] if match else each)
+        names.add(match[1] if match else None)
+    if len(names) > 1:
+        raise OptionError("the inputs of a stream are one table; give all of them one name, or none")
+    return found, next(iter(names), None)
+
+
+def goes_on(given: Input | None, outputs: Sequence[str], live: Live, input_format: str | None, whole: bool) -> bool:
+    """Whether an input, or an output, is one that does not end."""
+    inputs = [match[2] if (match := _NAMED.fullmatch(each)) else each for each in inputs_of(given)]
+    return is_live(inputs, outputs, live, input_format, whole)
+
+
 def check(path: str, settings: Settings) -> str:
     """What is said of a file without errors."""
     from hamlet.patterns.match.explain import check as checked
@@ -169,17 +250,28 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
         help="A table: a Parquet, CSV or JSON lines file, a folder of them, or a pattern such as 'logs/*.csv'; may be "
         "repeated. Without a name it is the one table that the text reads and does not define. - is standard input.",
     ),
-    click.option("--input-format", type=click.Choice(["parquet", "csv", "json"]), help="Format of standard input."),
+    click.option(
+        "--input-format",
+        type=click.Choice(["parquet", "csv", "json", "arrow"]),
+        help="Format of pipes and sockets; arrow is an IPC stream.",
+    ),
     click.option(
         "--output",
         "-o",
-        metavar="DIR|-",
-        help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
-        "Without, tables of the first 20 rows are printed.",
+        "outputs",
+        metavar="DIR|-|URL",
+        multiple=True,
+        help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
+        "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
+        "printed, and of pipes and sockets all rows as they come.",
     ),
     click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the rows."),
     click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows of each statement."),
     *SQL_OPTIONS,
+    max_memory_option(),
+    *READING_OPTIONS,
+    *LATENESS,
+    *LIVE_OPTIONS,
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,
 )
@@ -187,24 +279,49 @@ def command(
     text: str,
     source: tuple[str, ...],
     input_format: str | None,
-    output: str | None,
+    outputs: tuple[str, ...],
     output_format: str | None,
     limit: int | None,
     overwrite: bool,
     quiet: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Run SQL in which tables are followed by row patterns (MATCH_RECOGNIZE); DuckDB runs what is around them."""
-    tables = tables_of(list(source), input_format)
+    options |= {"input_format": input_format, "overwrite": overwrite, "quiet": quiet}
+    return run_statements(text, "<sql>", list(source), outputs, output_format, limit, options)
+
+
+def run_statements(
+    text: str,
+    source: str,
+    given: Input | None,
+    outputs: Sequence[str],
+    output_format: str | None,
+    limit: int | None,
+    options: dict[str, Any],
+) -> int:
+    """Run statements over files, or over streams that go on."""
+    live = live_of(options)
+    keep = [match[2] if (match := _NAMED.fullmatch(each)) else each for each in inputs_of(given)]
+    if goes_on(given, outputs, live, options["input_format"], limit is not None):
+        refuse_unheard([EXTENSION], live=True)
+        refuse_live({"limit": limit})
+        destinations = Destinations(outputs, output_format, options["overwrite"], keep)
+        code = run_stream(text, source, given, live, destinations, options)
+        if code is not None:
+            return code
+    else:
+        refuse_unheard([EXTENSION])
     run_text(
         text,
-        "<sql>",
-        tables,
-        output,
+        source,
+        tables_of(given, options["input_format"]),
+        outputs[0] if outputs else None,
         output_format,
         limit=limit,
-        overwrite=overwrite,
-        quiet=quiet,
-        keep=[match[2] if (match := _NAMED.fullmatch(each)) else each for each in source],
-        options=options,
+        overwrite=options["overwrite"],
+        quiet=options["quiet"],
+        keep=keep,
+        options={name: options.get(name) for name in ("dialect", "allow_files", "max_steps", "threads")},
     )
+    return 0

@@ -262,7 +262,7 @@ class CsvLines:
         if repeated:
             raise DataError(f"{self._name}: the header names the column {repeated[0]!r} more than once")
         for name, role in ((self._columns.key.time, "time"), (self._columns.key.order, "order")):
-            if name is not None and name not in names:
+            if name and name not in names:  # tables of SQL have no such column
                 if any(re.fullmatch(r"[+-]?\d+(\.\d+)?", each, re.ASCII) for each in names):
                     raise DataError(
                         f"{self._name}:1: the first line must name the columns, and it is {','.join(names)[:60]!r}; "

@@ -8,9 +8,9 @@ reaches the end of the rows that are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import timedelta
-from typing import Any, Unpack
+from dataclasses import asdict, dataclass, fields
+from datetime import date, timedelta
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,13 @@ from hamlet.patterns.automaton._walk import Matches, Table, walk_on
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Rewriting, Script
-from hamlet.patterns.clause.tree import Anchor, nodes
 from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import (
     SKIPS,
     Meaning,
     arrays_of,
     check_duration,
+    evaluate,
     labelled,
     near_masks,
     ordered_rows,
@@ -44,6 +44,7 @@ from hamlet.patterns.match.leading_time import LeadingTime
 from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import StatementRun, parsed, the_table
 from hamlet.patterns.match.search import Searching
+from hamlet.patterns.match.streamed import beyond_stream
 from hamlet.patterns.options import MatcherOptions, Options
 from hamlet.runtime.monitor import Monitor, Row
 from hamlet.runtime.options import made_of, takes
@@ -137,15 +138,15 @@ class Matcher(Monitor):
         order = self._meaning.order
         self._time = LeadingTime(order[0].text, self._time_of(empty), chosen.time_unit) if order else None
         self._pending = self._live = empty
+        self.rows_schema = self._shown_schema()
 
     # The statement.
 
     def _read(self, script: Script) -> StatementRun:
         """Read the statement, and refuse what cannot be done continuously."""
-        [*others] = [each for each in script.statements if not each.clauses]
-        found = [each for each in script.statements if each.clauses]
-        whole = Span(0, max(1, len(self._sql)))
-        if others or len(found) != 1 or len(found[0].clauses) != 1:
+        found = script.statements
+        if len(found) != 1 or len(found[0].clauses) != 1:
+            whole = Span(0, max(1, len(self._sql)))
             self._reports.error("a matcher takes one statement with one MATCH_RECOGNIZE", whole, "use hamlet.sql")
             raise WorkloadError(self._reports.errors)
         [statement] = found
@@ -155,24 +156,11 @@ class Matcher(Monitor):
             self._meaning: Meaning = run.read(clause, run.source_of(clause))
         except Failed:
             raise WorkloadError(self._reports.errors) from None
-        for anchor in nodes(clause.pattern):
-            if isinstance(anchor, Anchor) and not anchor.at_start:
-                self._reports.error(
-                    "$ needs the end of the partition, which a stream has not", clause.pattern_span, "leave $ out"
-                )
-                break
-        if clause.order and clause.order[0].descending:
-            span = clause.order[0].expression.span
-            self._reports.error("the leading column of ORDER BY is the time, and descends", span, "leave DESC out")
         self._rewriting = Rewriting(self._sql)
         self._inner = f"SELECT * FROM {self._rewriting.render(clause.source)}"
         self._rewriting.replace(clause, "__hamlet_given")
         self._outer = self._rewriting.render(statement.span)
-        for text, span in ((self._inner, clause.source), (self._outer, statement.span)):
-            said = beyond_rows(text, self.options.dialect)
-            if said is not None:
-                hint = "a matcher takes a projection and a filter; use hamlet.sql for more"
-                self._reports.error(f"{said} needs all rows, which a stream has not", span, hint)
+        beyond_stream(script, statement, self._reports)
         if self._reports.errors:
             raise WorkloadError(self._reports.errors)
         return run
@@ -181,7 +169,31 @@ class Matcher(Monitor):
         """Rows as the clause reads them: with the projection and the filter of its table."""
         self._host.connection.unregister(self._table_name)
         self._host.register(self._table_name, rows)
-        return self._host.arrow(self._run._translate(self._inner))
+        return self._host.arrow(self._inner_query())
+
+    def _shown_schema(self) -> pa.Schema:
+        """The columns of the rows that are given; what the host says against expressions is an error now."""
+        host, name = self._host, "__hamlet_shape"
+        try:
+            query = f"SELECT * FROM ({self._inner_query()}) LIMIT 0"
+            evaluate(self._meaning, host, query, name, self._reports, self.options.max_steps, {})
+            return self._seen_through(name).schema
+        except Failed:
+            raise WorkloadError(self._reports.errors) from None
+        except HostError as error:
+            self._run._report(error, self._script.statements[0].span)
+            raise WorkloadError(self._reports.errors) from None
+
+    def _inner_query(self) -> str:
+        return self._run._translate(self._inner)
+
+    def _seen_through(self, name: str) -> pa.Table:
+        """The rows of a table of the host through the statement around the clause."""
+        self._host.connection.unregister("__hamlet_given")
+        self._host.execute(f"CREATE OR REPLACE TEMP VIEW __hamlet_given AS SELECT * FROM {name}")
+        rows = self._host.arrow(self._run._translate(self._outer))
+        self._host.execute("DROP VIEW __hamlet_given")
+        return rows
 
     def _time_of(self, rows: pa.Table) -> pa.DataType:
         self._host.register("__hamlet_given", rows)
@@ -197,6 +209,27 @@ class Matcher(Monitor):
     def stats(self) -> dict[str, int]:
         """``events``, ``late_events`` and ``rows`` so far."""
         return dict(self._counts)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows that are pushed."""
+        return self._schema
+
+    @property
+    def seen(self) -> Any:
+        """The time before which no row may come any more, None where there is none yet."""
+        return None if self._mark is None else self._mark.as_py()
+
+    def explain(self) -> str:
+        """How it runs: the text of ``hamlet explain``."""
+        from hamlet.patterns.match.explain import explain
+
+        return explain(self._sql, dialect=self.options.dialect, source=self._reports.source)
+
+    def _repr_html_(self) -> str:
+        """What is kept, for a notebook."""
+        kept = "closed" if self._closed else "{rows:,} rows, {bytes:,} bytes".format(**self.held)
+        return f"<p>row pattern, kept: {kept}</p>"
 
     @property
     def warnings(self) -> list[str]:
@@ -226,6 +259,37 @@ class Matcher(Monitor):
             if self._mark is None or mark.as_py() > self._mark.as_py():
                 self._mark = mark
             return self._release(False)
+
+    def pass_time(self, seconds: float) -> list[Row]:
+        """Say that so many seconds have passed since the last row; the lateness is taken off."""
+        with self._lock:
+            if self._mark is None or self._time is None or self._closed:
+                return []
+            known = self._mark.as_py()
+            if isinstance(known, date):
+                return self.advance(known + timedelta(seconds=seconds))
+            clock = self._time.clock
+            return self.advance(known + (seconds if clock is None else int(seconds * clock.ticks_per_second)))
+
+    def widened(self, schema: pa.Schema) -> Matcher:
+        """This matcher over columns of wider types, or over more columns; rows that are kept have NULL there.
+
+        Raises
+        ------
+        DataError
+            If a column of a partition changes its type.
+        """
+        found = Matcher(self._sql, schema, source=self._reports.source, **_named(self.options))
+        names = {each.lower() for each in self._meaning.key_names()}
+        for field in self._schema:
+            kind = schema.field(field.name).type
+            if field.name.lower() in names and kind != field.type and not pa.types.is_null(field.type):
+                raise DataError(f"column {field.name!r} of PARTITION BY holds {kind} now, and held {field.type}")
+        found._pending, found._live = (_fitted(each, found._live.schema) for each in (self._pending, self._live))
+        if self._mark is not None and found._time is not None:
+            found._mark = self._mark.cast(found._time.type)
+        found._partitions, found._counts = self._partitions, self._counts
+        return found
 
     def _end(self) -> list[Row]:
         with self._working():
@@ -413,10 +477,7 @@ class Matcher(Monitor):
         if not len(labels) and not unmatched:
             return []
         name = rows_of(self._meaning, ordered, labels, "__hamlet_rows_given", self._reports)
-        self._host.connection.unregister("__hamlet_given")
-        self._host.execute(f"CREATE OR REPLACE TEMP VIEW __hamlet_given AS SELECT * FROM {name}")
-        rows: list[Row] = self._host.arrow(self._run._translate(self._outer)).to_pylist()
-        self._host.execute("DROP VIEW __hamlet_given")
+        rows: list[Row] = self._seen_through(name).to_pylist()
         return rows
 
     def _keep(self, ordered: Ordered, kept: Sequence[tuple[int, int]]) -> None:
@@ -527,28 +588,6 @@ def _reach(meaning: Meaning) -> tuple[int, tuple[int, int]]:
     return max(0, -min(steps, default=0)), (max(0, ahead), max(0, later))
 
 
-def beyond_rows(text: str, dialect: str) -> str | None:
-    """What of a SELECT is more than a projection and a filter."""
-    import sqlglot
-    from sqlglot import exp
-
-    from hamlet.patterns.clause.scan import dialect_of
-
-    tree = sqlglot.parse_one(text, dialect=dialect_of(dialect))
-    if not isinstance(tree, exp.Select):
-        return "what is no SELECT"
-    parts = {"joins": "a join", "group": "GROUP BY", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT"}
-    parts |= {"offset": "OFFSET", "distinct": "DISTINCT", "qualify": "QUALIFY", "with_": "WITH", "with": "WITH"}
-    for select in tree.find_all(exp.Select):
-        for part, said in parts.items():
-            if select.args.get(part):
-                return said
-    for kind, said in ((exp.AggFunc, "an aggregate"), (exp.Window, "a window function"), (exp.SetOperation, "UNION")):
-        if tree.find(kind):
-            return said
-    return None
-
-
 def _table(events: Any, schema: pa.Schema) -> pa.Table:
     """A batch with the columns of the schema.
 
@@ -573,6 +612,20 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
         return found.select(schema.names).cast(schema)
     except (pa.ArrowException, TypeError, AttributeError) as error:
         raise DataError(f"the batch does not fit the schema: {error}") from None
+
+
+def _named(options: Options) -> MatcherOptions:
+    """Options by name, as a matcher takes them."""
+    return cast(MatcherOptions, {each.name: getattr(options, each.name) for each in fields(options)})
+
+
+def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows as a wider schema has them."""
+    columns = [
+        rows.column(each.name).cast(each.type) if each.name in rows.schema.names else pa.nulls(rows.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def _lateness_field(lateness: Any) -> Any:

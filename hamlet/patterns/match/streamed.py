@@ -1,0 +1,60 @@
+"""What of a statement can be answered as rows come, and what needs all rows."""
+
+from __future__ import annotations
+
+from hamlet.errors import WorkloadError
+from hamlet.frontend.reports import Reports
+from hamlet.patterns.clause.statement import Rewriting, Script, Statement
+from hamlet.patterns.clause.tree import Anchor, nodes
+
+
+def beyond_stream(script: Script, statement: Statement, reports: Reports) -> None:
+    """Report what of a statement needs the end of its table."""
+    if len(statement.clauses) != 1:
+        reports.error("a stream takes statements with one MATCH_RECOGNIZE", statement.span, "use hamlet.sql")
+        return
+    [clause] = statement.clauses
+    if any(isinstance(each, Anchor) and not each.at_start for each in nodes(clause.pattern)):
+        said = "$ needs the end of the partition, which a stream has not"
+        reports.error(said, clause.pattern_span, "leave $ out")
+    if clause.order and clause.order[0].descending:
+        span = clause.order[0].expression.span
+        reports.error("the leading column of ORDER BY is the time, and descends", span, "leave DESC out")
+    rewriting = Rewriting(script.text)
+    inner = f"SELECT * FROM {rewriting.render(clause.source)}"
+    rewriting.replace(clause, "__hamlet_given")
+    for text, span in ((inner, clause.source), (rewriting.render(statement.span), statement.span)):
+        found = beyond_rows(text, script.dialect)
+        if found is not None:
+            hint = "a matcher takes a projection and a filter; use hamlet.sql for more"
+            reports.error(f"{found} needs all rows, which a stream has not", span, hint)
+
+
+def needs_all_rows(script: Script) -> WorkloadError | None:
+    """What hinders a text from being answered as rows come, None where nothing does."""
+    reports = script.reports()
+    for each in script.statements:
+        beyond_stream(script, each, reports)
+    return WorkloadError(reports.errors) if reports.errors else None
+
+
+def beyond_rows(text: str, dialect: str) -> str | None:
+    """What of a SELECT is more than a projection and a filter."""
+    import sqlglot
+    from sqlglot import exp
+
+    from hamlet.patterns.clause.scan import dialect_of
+
+    tree = sqlglot.parse_one(text, dialect=dialect_of(dialect))
+    if not isinstance(tree, exp.Select):
+        return "what is no SELECT"
+    parts = {"joins": "a join", "group": "GROUP BY", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT"}
+    parts |= {"offset": "OFFSET", "distinct": "DISTINCT", "qualify": "QUALIFY", "with_": "WITH", "with": "WITH"}
+    for select in tree.find_all(exp.Select):
+        for part, said in parts.items():
+            if select.args.get(part):
+                return said
+    for kind, said in ((exp.AggFunc, "an aggregate"), (exp.Window, "a window function"), (exp.SetOperation, "UNION")):
+        if tree.find(kind):
+            return said
+    return None

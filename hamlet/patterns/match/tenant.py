@@ -1,0 +1,178 @@
+"""Statements over a live stream (`hamlet.runtime.tenant`): types of columns are learnt as lines come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.errors import DataError, Span
+from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.ordering import SortKey
+from hamlet.input.widening import widen
+from hamlet.output.columnar import Encoder, encoder_of
+from hamlet.patterns.clause.statement import Script, Statement
+from hamlet.patterns.match.evaluate import output_name
+from hamlet.patterns.match.matcher import Matcher
+from hamlet.runtime.tenant import Pieces
+
+
+class _NoKey(SortKey):
+    """Tables have no column that each row must have."""
+
+    @property
+    def names(self) -> list[str]:
+        """No names."""
+        return []
+
+
+class PatternTenant:
+    """One statement.
+
+    Parameters
+    ----------
+    text : str
+        One statement.
+    name : str
+    options : mapping
+        Of `Matcher`.
+    named : bool
+        Whether each row names its statement.
+    names, delimiter
+        The columns and the delimiter of CSV, where they are given.
+    saved : bytes, optional
+        From `save`.
+    """
+
+    kind = "query"
+
+    def __init__(
+        self,
+        text: str,
+        name: str,
+        options: dict[str, Any],
+        *,
+        named: bool = True,
+        names: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        saved: bytes | None = None,
+    ) -> None:
+        self.names: Sequence[str] = [name]
+        self.named = named
+        self._sql, self._options, self._columns, self._delimiter = text, options, names, delimiter
+        self.known = Columns(_NoKey(""), "")
+        self.known.types.clear()
+        self.matcher: Matcher | None = None
+        if saved:
+            self.matcher = Matcher.restore(text, saved)
+            self.known.types |= {each.name: each.type for each in self.matcher.schema}
+
+    def text(self) -> str:
+        """The statement, without what only lays it out."""
+        return f"{self.names[0]}: {' '.join(self._sql.split())}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the matcher cannot go on."""
+        return self.matcher is not None and self.matcher._failed is not None
+
+    @property
+    def events(self) -> int:
+        """Rows seen."""
+        return 0 if self.matcher is None else self.matcher.stats["events"]
+
+    @property
+    def late_events(self) -> int:
+        """Rows left out for being late."""
+        return 0 if self.matcher is None else self.matcher.stats["late_events"]
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the matcher keeps."""
+        return 0 if self.matcher is None else self.matcher.held["bytes"]
+
+    @property
+    def last_time(self) -> str | None:
+        """The largest time seen."""
+        seen = None if self.matcher is None else self.matcher.seen
+        return None if seen is None else str(seen)
+
+    def parser(self, form: str, name: str) -> JsonLines | CsvLines:
+        """A reader of lines."""
+        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._columns)
+
+    def log_parser(self, name: str) -> Any:
+        """No logs are read."""
+        raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); row patterns read json, csv or arrow")
+
+    def push(self, events: pa.Table, name: str) -> Pieces:  # noqa: ARG002
+        """Take a table; a column whose type widens, or that is new, is so from now on."""
+        if not events.num_rows:
+            return []
+        known = None if self.matcher is None else self.matcher.schema
+        schema = _united(known, events.schema)
+        if self.matcher is None:
+            self.matcher = Matcher(self._sql, schema, **self._options)
+        elif schema != known:
+            self.matcher = self.matcher.widened(schema)
+        missing = [field for field in schema if field.name not in events.schema.names]
+        for field in missing:
+            events = events.append_column(field, pa.nulls(events.num_rows, field.type))
+        return self._pieces(self.matcher.push(events))
+
+    def pass_time(self, seconds: float) -> Pieces:
+        """Time has passed since the last event."""
+        return [] if self.matcher is None else self._pieces(self.matcher.pass_time(seconds))
+
+    def close(self) -> Pieces:
+        """The rows that are left."""
+        return [] if self.matcher is None else self._pieces(self.matcher.close())
+
+    def _pieces(self, rows: Sequence[dict[str, Any]]) -> Pieces:
+        assert self.matcher is not None
+        return [(0, pa.RecordBatch.from_pylist(list(rows), self.matcher.rows_schema))] if rows else []
+
+    def save(self) -> bytes:
+        """The matcher; nothing before the first row."""
+        return b"" if self.matcher is None else self.matcher.save()
+
+    def columns(self, place: int) -> Sequence[str]:  # noqa: ARG002
+        """The columns of rows; unknown before the first row of the input."""
+        return [] if self.matcher is None else list(self.matcher.rows_schema.names)
+
+    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
+        """Rows as text."""
+        named = {self.kind: self.names[place]} if lead and self.named else {}
+        schema = pa.schema([]) if self.matcher is None else self.matcher.rows_schema
+        return encoder_of(output_format, schema, lead=named, header=header)
+
+    def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
+        """Rows as columns."""
+        return rows
+
+
+def _united(known: pa.Schema | None, given: pa.Schema) -> pa.Schema:
+    """The columns that are known and those of a table, in types that hold the values of both."""
+    types: dict[str, pa.DataType] = {} if known is None else {each.name: each.type for each in known}
+    for field in given:
+        old = types.get(field.name, pa.null())
+        wide = widen(old, field.type)
+        if wide is None:
+            raise DataError(f"column {field.name!r} holds {field.type}, and held {old} before")
+        types[field.name] = wide
+    return pa.schema(list(types.items()))
+
+
+def statement_text(script: Script, statement: Statement) -> str:
+    """One statement of a text, at the place where it stands, so that messages name its lines."""
+    span: Span = statement.span
+    before = "".join("\n" if each == "\n" else " " for each in script.text[: span.start])
+    return before + script.text[span.start : span.end]
+
+
+def time_column(script: Script) -> str | None:
+    """The column that all clauses are ordered by first, where there is one."""
+    clauses = [clause for each in script.statements for clause in each.clauses if clause.order]
+    found = {output_name(each.order[0].expression) for each in clauses}
+    return found.pop() if len(found) == 1 else None
