@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 SIGNATURE = "p(a: int) q(a: int) r(a: int, b: int) e() s(a: string)"
@@ -145,3 +146,48 @@ def random_policy(draw: random.Random) -> str:
         meaning, names = formula(draw, free, depth - 1), ", ".join(free)
         return f"LET d({names}) = {meaning} IN (d({names})) AND ({formula(draw, part(draw, free), depth - 1)})"
     return formula(draw, free, depth)
+
+
+# ------------------------------------------------------------------------------------------------- values of any size
+
+EDGES = [each + more for each in (0, 2**31, 2**53, 2**62, 2**63, 2**64, 10**30) for more in (-1, 0, 1)]
+WILD: dict[str, list[Any]] = {
+    "int": [0, 1, 2, *EDGES, *(-each for each in EDGES)],
+    "float": [0.0, -0.0, 1.0, 2.0, -1.0, 0.1, 0.30000000000000004, 2.0**53, 2.0**63, 1e308, -1e308, 5e-324, 1.5],
+    "string": ["", "a", "A", "0", "1", "b a", "é", "\U0001f600", "z" * 70, "a\x00b", '"', "NULL"],
+}
+_INTERVAL = re.compile(r"([\[(])(\d+),(\d+|\*)([\])])")
+_NUMBER = re.compile(r"(?<![\w.,\[])(\d+)(?![\w.,\]])")
+
+
+def wild(draw: random.Random, text: str, log: list[Point]) -> tuple[str, list[Point], str]:
+    """A policy and a log with values of another type or size, and times and bounds of another scale; its signature."""
+    kind = draw.choice(["int", "int", "int", "float", "string"])
+    values = draw.sample(WILD[kind], 3)
+    if kind == "int" and draw.random() < 0.5:
+        values[0] = draw.choice([0, 1])  # what the constants of the formula say
+    scale = draw.choice([1, 1, 7, 1000, 2**31, 2**40, 2**52])
+    base = draw.choice([0, 0, -(2**61) + 1, -(2**53), -1, 2**31 - 1, 2**53, 2**61 - 40 * scale * 9 - 9])
+    base = max(base, -(2**61) + 1)
+    made: list[Point] = []
+    for time, tables in log:
+        at = max(base + time * scale + draw.choice([0, 0, 0, 0, 1, -1]) * (scale > 1), made[-1][0] if made else base)
+        found = {key: {tuple(values[each] for each in row) for row in rows} for key, rows in tables.items()}
+        made.append((at, found))
+    if draw.random() < 0.2 and made:  # a silence
+        place = draw.randrange(len(made))
+        gap = draw.choice([2**31, 2**53, 2**60])
+        if made[-1][0] + gap < 2**61:
+            made = made[:place] + [(time + gap, tables) for time, tables in made[place:]]
+    if kind != "int":
+        spans = [match.span() for match in _INTERVAL.finditer(text)]
+        inside = lambda at: any(low <= at < high for low, high in spans)  # noqa: E731
+        told = (lambda digits: f"{digits}.0") if kind == "float" else (lambda digits: f'"{digits}"')
+        text = _NUMBER.sub(lambda match: match[0] if inside(match.start()) else told(match[0]), text)
+    text = _INTERVAL.sub(
+        lambda match: (
+            f"{match[1]}{int(match[2]) * scale},{match[3] if match[3] == '*' else int(match[3]) * scale}{match[4]}"
+        ),
+        text,
+    )
+    return text, made, SIGNATURE.replace("int", kind)

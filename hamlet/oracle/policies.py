@@ -64,10 +64,13 @@ class Oracle:
     formula : Formula
     log : sequence of (int, mapping)
         Time-points: the time-stamp, and for each predicate, by name and arity, its tuples.
+    kind : str
+        The type of what is aggregated: of nothing, sums and extrema are values of it.
     """
 
-    def __init__(self, formula: Formula, log: Sequence[Point]) -> None:
+    def __init__(self, formula: Formula, log: Sequence[Point], kind: str = "int") -> None:
         self.formula = formula
+        self._kind = kind
         self._real = len(log)
         self._log = list(log)
         empty: Mapping[tuple[str, int], set[tuple[Any, ...]]] = {}
@@ -302,7 +305,9 @@ class Oracle:
             return 0
         if formula.operator in ("AVG", "MED"):
             return 0.0
-        return 0  # the variables of the tests' aggregations are integers
+        if self._kind == "float":
+            return {"MIN": math.inf, "MAX": -math.inf}.get(formula.operator, 0.0)
+        return "" if self._kind == "string" else 0
 
 
 def _distinct(values: Iterable[Any]) -> Values:

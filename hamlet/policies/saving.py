@@ -23,6 +23,7 @@ from hamlet.checkpoint.stream import described_promise, promise_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.pushed import batch_of
 from hamlet.input.ticks import Lateness
+from hamlet.input.widening import widen_clocks
 from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.operators.node import NEVER, Node
@@ -83,10 +84,15 @@ def _table(table: pa.Table | None, blobs: BlobWriter) -> Json:
 
 
 def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
-    """The columns of the events, as a table without rows."""
+    """The columns of the events, as a table without rows; held events that came as rows may know them better."""
     assert monitor._schema is not None
     assert monitor._columns is not None
-    empty = monitor._columns.empty_table()
+    known = {field.name: field.type for field in monitor._columns}
+    held = monitor._disorder.place().held
+    for field in () if held is None else held.schema:
+        wider = widen_clocks(known.get(field.name, pa.null()), field.type)
+        known[field.name] = field.type if wider is None else wider
+    empty = pa.schema(list(known.items())).empty_table()
     return [monitor._schema.closed, [[name, blobs.array(empty.column(name))] for name in empty.column_names]]
 
 
@@ -207,9 +213,7 @@ def _load_stream(monitor: Monitor, description: Json, held: pa.Table | None) -> 
 
 def _narrower(found: pa.DataType, known: pa.DataType) -> bool:
     """Whether a column of events that came early may have this type."""
-    if found == known or pa.types.is_null(found):
-        return True
-    return bool(pa.types.is_integer(found) and pa.types.is_floating(known))
+    return bool(widen_clocks(known, found) == known)
 
 
 def load_evaluation(evaluation: Evaluation, description: Json, blobs: BlobReader) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from hamlet.policies import Monitor, Policy, PolicyError
 from hamlet.policies.changes import running
-from tests.compare_policies import expected
+from tests.compare_policies import compare_wild, events_of, expected
 from tests.random_policies import SIGNATURE, Point, random_log, random_policy
 
 Event = dict[str, Any]
@@ -20,17 +20,6 @@ KINDS = {
     "all": {"restored": 0.1, "columns": 0.2, "advanced": 0.3, "lateness": 3},
     "late": {"lateness": 5, "together": 3},
 }
-
-
-def events_of(log: list[Point]) -> list[list[Event]]:
-    """The events of each time-point; one of a time-point without tuples is of a type that is no predicate."""
-    found = []
-    for time, tables in log:
-        events: list[Event] = []
-        for (name, _), tuples in tables.items():
-            events += [{"time": time, "type": name, **dict(zip("ab", row, strict=False))} for row in sorted(tuples)]
-        found.append(events or [{"time": time, "type": "nothing"}])
-    return found
 
 
 def apart(log: list[Point]) -> list[Point]:
@@ -105,3 +94,22 @@ def test_each_event_may_be_a_time_point(begin: int) -> None:
 
 def _key(event: Event) -> tuple[str, int]:
     return event["type"], len(event) - 2
+
+
+@pytest.mark.parametrize("begin", range(0, 120, 40))
+def test_values_times_and_bounds_of_any_size(begin: int) -> None:
+    assert sum(compare_wild(seed) == "equal" for seed in range(begin, begin + 40)) > 20
+
+
+def test_a_save_has_the_columns_of_held_rows() -> None:
+    policy = Policy.parse("q(x) AND NOT r(x, y) AND ONCE[0,9] r(y, x)", SIGNATURE)
+    for value in (1, 2**70):  # a column that the first events lacked; one that is wider than theirs
+        monitor = Monitor(policy)
+        for time in range(8):
+            monitor.push([{"time": time, "type": "q", "a": time}])
+        monitor.push([{"time": 9, "type": "r", "a": value, "b": value}])
+        again = Monitor.restore(policy, monitor.save())
+        assert again.push([{"time": 10, "type": "q", "a": value}]) == monitor.push(
+            [{"time": 10, "type": "q", "a": value}]
+        )
+        assert again.close() == monitor.close()
