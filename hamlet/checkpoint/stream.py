@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,9 @@ from hamlet.input.columns import integers
 from hamlet.input.widening import FRACTION, attribute_type, clock_type, is_clock
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import MOST_TICKS, Clock, Schema
-from hamlet.planner.workload import Workload
+
+if TYPE_CHECKING:
+    from hamlet.planner.workload import Workload
 
 _NUMPY_TIME = re.compile(r"[<>]M8\[\d{0,9}[a-z]{1,2}\]")
 _MICROSECOND = datetime.timedelta(microseconds=1)

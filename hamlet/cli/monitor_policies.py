@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import pyarrow as pa
@@ -26,10 +26,11 @@ from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.plan.explaining import evaluated, tree
 from hamlet.policies.plan.explaining import explain as explained
 from hamlet.policies.runner import Serving, runner_of
-from hamlet.policies.states import load_state, save_state
 from hamlet.policies.syntax.signature import Signature
-from hamlet.policies.tenant import PolicyTenant
 from hamlet.policies.verdicts.automata import mode_of
+
+if TYPE_CHECKING:
+    from hamlet.policies.tenant import PolicyTenant
 
 _COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
 
@@ -42,6 +43,8 @@ def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
 
 def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States) -> list[PolicyTenant]:
     """Policies, checked, over a stream."""
+    from hamlet.policies.tenant import PolicyTenant  # with all that streams without an end need
+
     policies = load(paths, settings)
     columns = dict(settings.columns)
     options = {name: columns[name] for name in _COLUMNS if name in columns}
@@ -229,6 +232,8 @@ class PreparedPolicies:
             every_time_point=settings.every_time_point,
         )
         if settings.load is not None and isinstance(self._runner, Serving):
+            from hamlet.policies.states import load_state  # needed with the option only
+
             load_state(settings.load, policies, self._runner.evaluation, str(self._source.time_type))
         self.parts = [
             Part(
@@ -262,6 +267,8 @@ class PreparedPolicies:
             if watch is not None:
                 watch.see(place, batch)
         if self._settings.save is not None and isinstance(self._runner, Serving):
+            from hamlet.policies.states import save_state  # needed with the option only
+
             save_state(self._settings.save, self._policies, self._runner.evaluation, str(self._source.time_type))
         stats: dict[str, Any] = dict(self._source.stats)
         if watch is not None:

@@ -9,10 +9,30 @@ Basin et al., *Monitoring metric first-order temporal properties* (JACM 2015).
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from hamlet.policies.analysis.policy import Policy
-from hamlet.policies.monitor import Monitor
-from hamlet.policies.running import Results, run
 from hamlet.policies.syntax.diagnostics import PolicyError
 from hamlet.policies.syntax.signature import Signature
 
+if TYPE_CHECKING:
+    from hamlet.policies.monitor import Monitor
+    from hamlet.policies.running import Results, run
+
 __all__ = ["Monitor", "Policy", "PolicyError", "Results", "Signature", "run"]
+
+# Commands that monitor a file need none of these.
+_PLACES = {
+    "Monitor": "hamlet.policies.monitor",
+    "Results": "hamlet.policies.running",
+    "run": "hamlet.policies.running",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'hamlet.policies' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, MemoryLimitError, option
+from hamlet.input.buffers import from_list, from_numpy
 from hamlet.input.moments import shown
 from hamlet.output.columnar import HOLDS
 from hamlet.policies.analysis.comparisons import sort_key
@@ -219,20 +220,20 @@ class Serving:
         rows = self._batch(place, answer, 0, first, len(answer))
         begin, times = decided
         lacking = np.setdiff1d(np.arange(begin, begin + len(times)), answer.points)
-        stamps = pa.array(times[lacking - begin])
+        stamps = from_numpy(times[lacking - begin])
         nulls = [pa.nulls(len(lacking), field.type) for field in list(rows.schema)[2:]]
-        named = [shown(stamps, self._time_type), pa.array(lacking + first), *nulls]
+        named = [shown(stamps, self._time_type), from_numpy(lacking + first), *nulls]
         parts = [rows, pa.RecordBatch.from_arrays(named, schema=rows.schema)]
         marks = [np.ones(rows.num_rows, bool), np.zeros(len(lacking), bool)]
-        both = pa.Table.from_batches(parts).append_column(HOLDS, pa.array(np.concatenate(marks)))
+        both = pa.Table.from_batches(parts).append_column(HOLDS, from_numpy(np.concatenate(marks)))
         order = np.argsort(np.concatenate([answer.points, lacking]), kind="stable")
-        return both.take(pa.array(order)).combine_chunks().to_batches()[0]
+        return both.take(from_numpy(order)).combine_chunks().to_batches()[0]
 
     def _batch(self, place: int, answer: Answer, begin: int, first: int, most: int = _MOST_ROWS) -> pa.RecordBatch:
         part = slice(begin, begin + most)
-        times = pa.array(answer.times[part])
+        times = from_numpy(answer.times[part])
         arrays = [shown(times, self._time_type)]
-        arrays.append(pa.array(answer.points[part] + first))
+        arrays.append(from_numpy(answer.points[part] + first))
         schema = self.schemas[place]
         fields = [schema.field(0), schema.field(1)]
         for column, field in enumerate(list(schema)[2:]):
@@ -299,7 +300,7 @@ def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
     try:
-        return pa.array(values, kind)
+        return from_list(values, kind)
     except (OverflowError, pa.ArrowInvalid):
         if kind != pa.int64():
             raise

@@ -62,6 +62,18 @@ def test_other_commands_import_no_pandas(folder: Path) -> None:
         assert not found.intersection(HEAVY)
 
 
+@pytest.mark.parametrize("options", [[], ["--output", "-"], ["--verdicts", "all"]])
+def test_a_monitor_of_a_log_imports_what_it_needs(tmp_path: Path, options: list[str]) -> None:
+    for name, text in [("p.mfotl", "ONCE[0,5] a(x)"), ("p.sig", "a(x: int)"), ("p.log", "@1 a(1)\n@2")]:
+        (tmp_path / name).write_text(text)
+    policy = "ONCE[0,5] (EXISTS x. a(x))" if "--verdicts" in options else "ONCE[0,5] a(x)"
+    (tmp_path / "p.mfotl").write_text(policy)
+    names = [str(tmp_path / each) for each in ("p.mfotl", "p.sig", "p.log")]
+    found = modules_after("monitor", names[0], "-s", names[1], "-i", names[2], "--quiet", *options)
+    assert not found.intersection(NEVER)
+    assert not found.intersection({"hamlet.planner.workload", "hamlet.policies.saving", "hamlet.policies.monitor"})
+
+
 def test_the_package_imports_next_to_nothing() -> None:
     code = "import sys, hamlet; print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, LateError
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import Int64Array
 from hamlet.policies.logs._tokens import LogMistake, LogScanner
 from hamlet.policies.logs.reader import KINDS, LARGEST, LogChunk, LogFile, Predicate, column_behind, scanned
@@ -234,7 +235,7 @@ def chosen(chunk: LogChunk, places: Int64Array) -> LogChunk:
         rows = np.nonzero(target >= 0)[0]
         if len(rows):
             rows = rows[np.argsort(target[rows], kind="stable")]
-            relations[key] = (target[rows], tuple(column.take(pa.array(rows)) for column in columns))
+            relations[key] = (target[rows], tuple(column.take(from_numpy(rows)) for column in columns))
     return LogChunk(chunk.first, np.ascontiguousarray(chunk.times[places]), relations, chunk.offset)
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import DataError, near_miss, one_of
+from hamlet.input.buffers import from_numpy
 from hamlet.input.csvform import Dropped
 from hamlet.input.files import similar_file
 from hamlet.policies.logs._tokens import LogMistake, LogScanner
@@ -216,7 +217,7 @@ class LogFile:
             arrays = []
             for kind, column in zip(self._predicates[key], columns, strict=True):
                 if not isinstance(column, tuple):
-                    arrays.append(pa.array(column))
+                    arrays.append(from_numpy(column))
                     continue
                 offsets, text = column
                 array = pa.Array.from_buffers(

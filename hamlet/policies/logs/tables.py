@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError, near_miss
+from hamlet.input.buffers import filled, from_numpy, to_numpy
 from hamlet.input.moments import seconds
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import FRACTION
@@ -225,7 +226,7 @@ class Tables:
         """The tuples of a predicate."""
         if not len(rows):
             return None
-        places = pa.array(rows)
+        places = from_numpy(rows)
         columns: list[Any] = []
         for name, kind in zip(each.attributes, each.types, strict=True):
             if name not in batch.schema.names:
@@ -242,7 +243,7 @@ class Tables:
                 valid = pc.invert(missing)
                 keep = valid if keep is None else pc.and_(keep, valid)
         if keep is not None:
-            kept = keep.to_numpy(zero_copy_only=False)
+            kept = to_numpy(keep)
             self.nulls += _between(rows[~kept], inside)
             rows, columns = rows[kept], [column.filter(keep) for column in columns]
         self.matched += _between(rows, inside)
@@ -266,4 +267,4 @@ def _types_of(types: pa.Array) -> tuple[npt.NDArray[np.int64], dict[str, int]]:
     """A number for the type of each event (-1 for NULL), and the numbers by name."""
     coded = types if pa.types.is_dictionary(types.type) else types.dictionary_encode()
     names = {str(name): place for place, name in enumerate(coded.dictionary.to_pylist()) if name is not None}
-    return pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False), names
+    return to_numpy(filled(coded.indices.cast(pa.int64()), -1)), names

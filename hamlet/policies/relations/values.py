@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet.input.buffers import from_numpy, from_texts, to_numpy
 from hamlet.output.digits import integer_of
 from hamlet.policies.syntax.formula import Type, Value
 
@@ -90,14 +91,14 @@ class Pool:
         """The values of a column as an Arrow array; as a list where an integer has more than 62 bits."""
         match type:
             case "float":
-                return pa.array(floats_of(codes))
+                return from_numpy(floats_of(codes))
             case "bool":
-                return pa.array(codes != 0)
+                return from_numpy(codes != 0)
             case "int" if not len(codes) or int(codes.max()) < POOLED:
-                return pa.array(codes)
+                return from_numpy(codes)
             case "string":
                 kinds, places = np.unique(codes, return_inverse=True)
-                return pa.array(self.decode(kinds, type), pa.string()).take(pa.array(places))
+                return from_texts(self.decode(kinds, type)).take(from_numpy(places))
         return self.decode(codes, type)
 
     def encode(self, column: pa.Array | pa.ChunkedArray, type: Type) -> Codes:
@@ -107,24 +108,24 @@ class Pool:
         if isinstance(column, pa.ChunkedArray):  # pyarrow keeps several chunks of long strings
             return np.concatenate([self.encode(chunk, type) for chunk in column.chunks])
         if type == "bool":
-            return np.asarray(column.cast(pa.int8()).to_numpy(zero_copy_only=False), np.int64)
+            return np.asarray(to_numpy(column.cast(pa.int8())), np.int64)
         if type == "int" and pa.types.is_integer(column.type):
             return self._integers(column)
         if type == "float":
-            return float_codes(np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64))
+            return float_codes(np.asarray(to_numpy(column.cast(pa.float64())), np.float64))
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         values = column.dictionary.to_pylist()
         if type == "int":
             values = [integer_of(each) if isinstance(each, str) else int(each) for each in values]
         known = self._codes_of_texts(values) if type == "string" else self.codes(values)
-        places = column.indices.to_numpy(zero_copy_only=False)
+        places = to_numpy(column.indices)
         return known[places] if len(known) else np.zeros(len(column), np.int64)
 
     def _integers(self, column: pa.Array) -> Codes:
         if pa.types.is_uint64(column.type):
             return self.codes(column.to_pylist())
-        codes = np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
+        codes = np.asarray(to_numpy(column.cast(pa.int64())), np.int64)
         if len(codes) and (int(codes.max()) >= POOLED or int(codes.min()) <= -POOLED):
             return self.codes(codes.tolist())
         return codes

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError, UnsupportedError
+from hamlet.input.buffers import to_numpy
 from hamlet.policies.analysis.comparisons import COMPARE, compile_pattern
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import is_temporal
@@ -260,7 +261,7 @@ class Atom:
         if isinstance(mask, pa.Scalar):
             mask = pa.array([mask.as_py()] * len(points))
         if mask is not None:
-            keep = mask.to_numpy(zero_copy_only=False)
+            keep = to_numpy(mask)
             points, chosen = points[keep], [column.filter(mask) for column in chosen]
         return points, chosen
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import MemoryLimitError, UnsupportedError, option
+from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.moments import shown
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import Skeleton, skeleton
@@ -325,17 +326,17 @@ class Verdicts:
         times, offsets, verdicts = (np.concatenate(part) for part in parts[:3])
         keys = np.repeat(np.arange(len(taken)), [len(rows[0]) for _, rows in taken])
         order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
-        columns = [_times(times[order], time_type), pa.array(offsets[order])]
+        columns = [_times(times[order], time_type), from_numpy(offsets[order])]
         for place, name in enumerate(self.key):
             values = array_of([key[place] for key, _ in taken], self.types[name])
-            columns.append(values.take(pa.array(keys[order])))
+            columns.append(values.take(from_numpy(keys[order])))
         verdicts = verdicts[order]
         same = verdicts == 2
-        columns.append(pa.array(verdicts == 1, mask=same if self.mode != "all" else None))
+        columns.append(from_numpy(verdicts == 1, missing=same if self.mode != "all" else None))
         if self.mode != "all":
             same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])
             columns.append(_times(same_times, time_type, ~same))
-            columns.append(pa.array(same_offsets, mask=~same))
+            columns.append(from_numpy(same_offsets, missing=~same))
         fields = [field.with_type(each.type) for field, each in zip(self.schema(time_type), columns, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
@@ -439,7 +440,7 @@ class VerdictServing:
 
 
 def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    return shown(pa.array(ticks, mask=mask), time_type)
+    return shown(from_numpy(ticks, missing=mask), time_type)
 
 
 def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64]]:
@@ -447,10 +448,10 @@ def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64
     codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         coded = column.dictionary_encode()
-        codes = codes * max(1, len(coded.dictionary)) + coded.indices.to_numpy().astype(np.int64)
+        codes = codes * max(1, len(coded.dictionary)) + to_numpy(coded.indices).astype(np.int64)
         _, codes = np.unique(codes, return_inverse=True)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    places = pa.array(first)
+    places = from_numpy(first)
     return list(zip(*(column.take(places).to_pylist() for column in columns), strict=True)), codes
 
 
