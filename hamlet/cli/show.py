@@ -19,8 +19,9 @@ from hamlet.language.schema import Clock
 from hamlet.output.columnar import csv_texts
 from hamlet.output.digits import short_text
 from hamlet.output.html import SHOWN_ROWS as SHOWN_ROWS
-from hamlet.output.query_rows import QueryRows, time_text
+from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
+from hamlet.output.time_text import time_text
 
 _WIDTH = 160  # of a table that goes into a file or a pipe
 _CUTS = (60, 40, 25, 12)  # what texts are cut to: the first of these with which all columns fit, or the last

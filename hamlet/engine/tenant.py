@@ -14,9 +14,10 @@ from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.output.columnar import Encoder
-from hamlet.output.query_rows import QueryRows, time_text
+from hamlet.output.query_rows import QueryRows
 from hamlet.output.query_text import query_text
 from hamlet.output.tables import to_arrow, unsettled
+from hamlet.output.time_text import time_text
 from hamlet.planner.workload import Workload
 from hamlet.runtime.tenant import Pieces
 

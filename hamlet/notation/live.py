@@ -15,7 +15,7 @@ from hamlet.input.ticks import ticks_of
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Work
 from hamlet.output.columnar import Encoder, encoder_of
-from hamlet.output.query_rows import time_text
+from hamlet.output.time_text import time_text
 from hamlet.runtime.tenant import Pieces
 
 

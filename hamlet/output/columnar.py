@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.digits import seconds_text
-from hamlet.output.query_rows import time_text
+from hamlet.output.time_text import time_text
 from hamlet.output.typed import typed_rows, typed_schema
 
 HOLDS = ""  # the column that says of a policy's row whether it is one, or only a time-point without any

@@ -27,9 +27,10 @@ from hamlet.errors import OptionError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.digits import number_text, seconds_text
 from hamlet.output.place import check_destination, folder_name, staged
-from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
+from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.result import Results
 from hamlet.output.tables import CountTypes, count_infinite, result_schema, to_arrow, unsettled
+from hamlet.output.time_text import time_text
 
 FORMATS = ("json", "csv", "parquet")
 EDGES = ("window_start", "window_end")

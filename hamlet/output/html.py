@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hamlet.language.schema import Clock
 from hamlet.output.digits import short_text
-from hamlet.output.query_rows import QueryRows, time_text
+from hamlet.output.time_text import time_text
+
+if TYPE_CHECKING:
+    from hamlet.output.query_rows import QueryRows
 
 SHOWN_ROWS = 20
 

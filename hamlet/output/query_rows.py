@@ -10,10 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import DataError, OutputError
-from hamlet.input.moments import decimal_text
 from hamlet.language.query import AttributeType
-from hamlet.language.schema import Clock, timestamp
+from hamlet.language.schema import Clock
 from hamlet.output.components import Values
 from hamlet.output.numbers import Runs
 
@@ -155,22 +153,3 @@ def dicts_of(rows: QueryRows, clock: Clock) -> list[dict[str, Any]]:
         columns = [repeat(rows.name), *edges, *[each.tolist() for each in piece.values]]
         found += [dict(zip(names, values)) for values in zip(*columns)]  # noqa: B905 (the first never ends)
     return found
-
-
-def time_text(ticks: int | None, clock: Clock) -> str:
-    """An edge of a window as text: the integer, the seconds, or ISO 8601, with all its digits; None is empty."""
-    if ticks is None:
-        return ""
-    if not clock.is_timestamp:
-        text = decimal_text(ticks) if clock.is_fraction else str(ticks)
-        return f"{text}.0" if clock.is_fraction and "." not in text else text
-    per_second = clock.ticks_per_second
-    seconds, rest = divmod(ticks, per_second)
-    try:
-        text = timestamp(seconds, "s", clock.type.tz).isoformat()
-    except DataError as error:
-        raise OutputError(f"a window ends {seconds} s from 1970, outside the years 1 to 9999") from error
-    if not rest:
-        return text
-    fraction = f".{rest:0{len(str(per_second)) - 1}d}"
-    return text[:19] + fraction + text[19:]  # before the zone's offset, if there is one

@@ -32,7 +32,8 @@ from hamlet.output.components import Values
 from hamlet.output.digits import number_text
 from hamlet.output.fitting import COUNT_TYPES, DECIMAL, INT64, REAL, TEXT, WIDE, fitted_types, is_counted, is_real
 from hamlet.output.numbers import BeyondDoubles, Integers
-from hamlet.output.query_rows import Piece, QueryRows, ResultColumn, time_text
+from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
+from hamlet.output.time_text import time_text
 
 Number = int | float | Decimal
 CountTypes = str | Sequence[str | None]  # a count type, or what each column is (`hamlet.output.fitting`)

@@ -18,7 +18,7 @@ from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.columnar import Encoder, encoder_of
-from hamlet.output.query_rows import time_text
+from hamlet.output.time_text import time_text
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.lines import LogLines, PointOrder
 from hamlet.policies.logs.reader import LogChunk

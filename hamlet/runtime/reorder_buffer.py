@@ -23,7 +23,7 @@ from hamlet.input.ticks import Lateness, seconds_of, ticks_of
 from hamlet.input.widening import in_batches, joined
 from hamlet.kernel.radix_sort import ascending
 from hamlet.language.schema import Clock
-from hamlet.output.query_rows import time_text
+from hamlet.output.time_text import time_text
 
 _TABLE_BYTES, _COLUMN_BYTES = 4500, 250  # of a table and of a column, beside the values; measured
 

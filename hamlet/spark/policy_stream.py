@@ -21,7 +21,7 @@ from hamlet.input.columns import Int64Array
 from hamlet.input.files_protocol import Reader
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
-from hamlet.output.query_rows import time_text
+from hamlet.output.time_text import time_text
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import Rates, dimensions_of
 from hamlet.policies import Monitor, Policy

@@ -19,9 +19,10 @@ from hamlet.errors import DataError, OptionError, OutputError, UnsupportedError
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of, number_text, short_text
-from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
+from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.result import Results
 from hamlet.output.tables import result_schema, to_arrow
+from hamlet.output.time_text import time_text
 
 SECONDS = Clock("time", "s", pa.int64())
 HUGE = 2**20_000 - 1
