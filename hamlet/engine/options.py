@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, cast, get_args
+from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
 
 from hamlet.engine.sharing import Model, Policy, Sharing
 from hamlet.errors import OptionError, one_of
@@ -92,6 +92,10 @@ class Options:
     OptionError
         A value that an option cannot have.
     """
+
+    UNHEARD: ClassVar[Mapping[str, str]] = {
+        "lateness": "events of files and tables are sorted by time, so none is late; an Engine hears it",
+    }
 
     sharing: str = "dynamic"
     benefit: str = "measured"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 from hamlet.errors import OptionError
 from hamlet.input.ticks import Lateness, seconds_of
@@ -12,6 +13,33 @@ from hamlet.runtime.options import check_unit
 from hamlet.runtime.sizes import Size, bytes_of
 
 MAX_STEPS = 1_000_000
+
+
+class SqlOptions(TypedDict, total=False):
+    """The options of `hamlet.sql`, by name."""
+
+    dialect: str
+    allow_files: bool
+    max_steps: int
+    threads: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """How to match rows of tables; `hamlet.sql` says what each of these means."""
+
+    UNHEARD: ClassVar[Mapping[str, str]] = {
+        "where": "the text says which rows are read, in WHERE",
+        "since": "the text says which rows are read, in WHERE",
+        "until": "the text says which rows are read, in WHERE",
+        "lateness": "rows of tables are sorted, so none is late; a Matcher hears it",
+        "max_memory": "DuckDB keeps what is read, within its own memory_limit; a Matcher hears it",
+    }
+
+    dialect: str = "duckdb"
+    allow_files: bool = False
+    max_steps: int = MAX_STEPS
+    threads: int | None = None
 
 
 class MatcherOptions(TypedDict, total=False):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows
@@ -60,6 +61,11 @@ class Options:
     OptionError
         A value that an option cannot have.
     """
+
+    UNHEARD: ClassVar[Mapping[str, str]] = {
+        "threads": "one thread evaluates policies; a job on Spark spreads them over slices",
+        "lateness": "events of files and tables are sorted by time, so none is late; a Monitor hears it",
+    }
 
     negate: bool = False
     time_points: str = "step"

@@ -25,7 +25,7 @@ def made_of(kind: type[Made], options: Mapping[str, Any], others: Iterable[str] 
     Parameters
     ----------
     kind : type
-        A dataclass whose fields are the options.
+        A dataclass whose fields are the options; its ``UNHEARD`` has the reasons why others are not.
     options : mapping of str to Any
     others : iterable of str
         Further names that whoever is called takes, for the message.
@@ -38,6 +38,9 @@ def made_of(kind: type[Made], options: Mapping[str, Any], others: Iterable[str] 
     known = names_in(kind)
     for name in options:
         if name not in known:
+            reason = getattr(kind, "UNHEARD", {}).get(name)
+            if reason is not None:
+                raise OptionError(f"there is no option {name!r} here: {reason}")
             names = [*known, *others]
             meant = near_miss(name, names)
             hint = f"did you mean {meant!r}?" if meant is not None else f"the options are {', '.join(names)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -57,3 +58,40 @@ class Feed:
     def dropped(self) -> Dropped:
         """Rows that were left out."""
         return Dropped()
+
+    def leave_out_period(self, since: Any, until: Any, time_unit: str) -> None:
+        """Leave out what is known to lie outside a period without being read."""
+
+
+class Around(Feed):
+    """A feed that gives the events of another one, some of them or in another order.
+
+    Parameters
+    ----------
+    feed : Feed
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self.name, self.closed, self.names = feed.name, feed.closed, feed.names
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The types of the columns, where they are known before the events are read."""
+        return self._feed.types
+
+    def notes(self) -> list[str]:
+        """What to know of the input."""
+        return self._feed.notes()
+
+    def unreadable(self) -> dict[str, str]:
+        """The columns that no input can be read from, with their types."""
+        return self._feed.unreadable()
+
+    def survey(self, times: Times) -> None:
+        """Look at all times before the first event is given."""
+        self._feed.survey(times)
+
+    def leave_out_period(self, since: Any, until: Any, time_unit: str) -> None:
+        """Leave out what is known to lie outside a period without being read."""
+        self._feed.leave_out_period(since, until, time_unit)

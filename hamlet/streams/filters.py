@@ -21,7 +21,7 @@ from hamlet.input.input_schema import missing_column, schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import joined
 from hamlet.streams.clock import StreamClock, Times
-from hamlet.streams.feeds import Feed
+from hamlet.streams.feeds import Around, Feed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
 from hamlet.streams.sources import open_feed
@@ -29,7 +29,7 @@ from hamlet.streams.sources import open_feed
 _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 
 
-class ChosenFeed(Feed):
+class ChosenFeed(Around):
     """The events for which a condition is true.
 
     Parameters
@@ -71,30 +71,13 @@ class ChosenFeed(Feed):
             for name, kind in self._columns.items()
             if name not in known and name in words
         ]
-        self._feed = open_feed(source, [*inputs, *more], time_column=time_column, input_format=input_format, form=form)
-        self.name, self.closed, self.names = self._feed.name, self._feed.closed, self._feed.names
+        wanted = [*inputs, *more]
+        super().__init__(open_feed(source, wanted, time_column=time_column, input_format=input_format, form=form))
         read = {each.name: _arrow(each) for each in [*inputs, *more] if isinstance(each.type, ir.Scalar)}
         time = time_column_of(list(types), time_column, self.name)
         if time in known:
             words.discard(time)
         self._filter = _filter_of(condition, words, read, time)
-
-    @property
-    def types(self) -> Mapping[str, pa.DataType | None] | None:
-        """The types of the columns, where they are known before the events are read."""
-        return self._feed.types
-
-    def notes(self) -> list[str]:
-        """What to know of the input."""
-        return self._feed.notes()
-
-    def unreadable(self) -> dict[str, str]:
-        """The columns that no input can be read from, with their types."""
-        return self._feed.unreadable()
-
-    def survey(self, times: Times) -> None:
-        """Look at all times before the first event is given."""
-        self._feed.survey(times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events that fulfil the condition."""
@@ -104,7 +87,7 @@ class ChosenFeed(Feed):
                 yield kept
 
 
-class PeriodFeed(Feed):
+class PeriodFeed(Around):
     """The events of a feed from a time on and before another one.
 
     Parameters
@@ -125,26 +108,14 @@ class PeriodFeed(Feed):
     def __init__(
         self, feed: Feed, since: str | None, until: str | None, *, time_column: str | None = None, time_unit: str = "s"
     ) -> None:
-        self._feed, self._since, self._until = feed, since, until
+        super().__init__(feed)
+        self._since, self._until = since, until
         self._column, self._unit = time_column, time_unit
-        self.name, self.closed, self.names = feed.name, feed.closed, feed.names
-
-    @property
-    def types(self) -> Mapping[str, pa.DataType | None] | None:
-        """The types of the columns, where they are known before the events are read."""
-        return self._feed.types
-
-    def unreadable(self) -> dict[str, str]:
-        """The columns that no input can be read from, with their types."""
-        return self._feed.unreadable()
-
-    def survey(self, times: Times) -> None:
-        """Look at all times before the first event is given."""
-        self._feed.survey(times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events of the period."""
         times: Times | None = None
+        self._feed.leave_out_period(self._since, self._until, self._unit)
         for batch in self._feed.batches():
             if times is None:
                 column = time_column_of(batch.schema.names, self._column, self.name)
@@ -155,7 +126,7 @@ class PeriodFeed(Feed):
                 yield kept
 
 
-class OrderedFeed(Feed):
+class OrderedFeed(Around):
     """The events of a feed by time, and events of one time by a column; all are read before the first is given.
 
     Parameters
@@ -168,26 +139,9 @@ class OrderedFeed(Feed):
     """
 
     def __init__(self, feed: Feed, order_column: str, *, time_column: str | None = None, time_unit: str = "s") -> None:
-        self._feed, self._order = feed, order_column
+        super().__init__(feed)
+        self._order, self.rows = order_column, feed.rows
         self._column, self._unit = time_column, time_unit
-        self.name, self.closed, self.names, self.rows = feed.name, feed.closed, feed.names, feed.rows
-
-    @property
-    def types(self) -> Mapping[str, pa.DataType | None] | None:
-        """The types of the columns, where they are known before the events are read."""
-        return self._feed.types
-
-    def notes(self) -> list[str]:
-        """What to know of the input."""
-        return self._feed.notes()
-
-    def unreadable(self) -> dict[str, str]:
-        """The columns that no input can be read from, with their types."""
-        return self._feed.unreadable()
-
-    def survey(self, times: Times) -> None:
-        """Look at all times before the first event is given."""
-        self._feed.survey(times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events in order."""

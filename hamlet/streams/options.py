@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from hamlet.errors import OptionError
 from hamlet.input.ticks import Lateness
@@ -41,6 +41,10 @@ class Options:
     OptionError
         A value that an option cannot have.
     """
+
+    UNHEARD: ClassVar[Mapping[str, str]] = {
+        "threads": "one thread computes specifications; a job on Spark spreads their instances over slices",
+    }
 
     values: bool = False
     start: Any = None

@@ -21,7 +21,11 @@ from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource
 from hamlet.input.files import ParquetFile, event_files, format_of, matching, similar_file
 from hamlet.input.hive import values_in
+from hamlet.input.input_schema import schema_of
+from hamlet.input.ordering import SortKey
+from hamlet.input.period import leave_out_period, period_of
 from hamlet.input.readers import table_of
+from hamlet.input.row_groups import RowGroups
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.merged import FolderColumns, MergedFeed
@@ -31,6 +35,7 @@ from hamlet.streams.program.tuples import as_structs
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536
+_NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
 
 
@@ -93,6 +98,8 @@ class _Parquet(Feed):
         self._file = ParquetFile(path)
         self.name, self.rows, self.names = str(path), self._file.rows, self._file.schema.names
         time = time_column_of(list(self.names), time_column, self.name)
+        self._time = time
+        self._groups: RowGroups | None = None
         wanted = {each.name for each in inputs} | {time}
         self._columns = [name for name in self.names if name in wanted]
 
@@ -102,6 +109,18 @@ class _Parquet(Feed):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self._file.batches(self._columns)
+
+    def leave_out_period(self, since: Any, until: Any, time_unit: str) -> None:
+        field = self._file.schema.field(self._time)
+        if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type):
+            columns = pa.schema([field, pa.field(_NO_TYPE, pa.string())])
+            schema = schema_of(columns, SortKey(self._time, None), _NO_TYPE, time_unit, source=self.name)
+            self._groups = RowGroups(self._file, schema)
+            leave_out_period(self._groups, period_of(since, until, schema.clock), schema.clock)
+
+    def notes(self) -> list[str]:
+        said = None if self._groups is None else self._groups.sentence()
+        return [] if said is None else [said]
 
 
 class _Csv(Feed):

@@ -11,9 +11,8 @@ from hamlet.errors import DataError, OptionError, WorkloadError
 from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT
 from hamlet.patterns.clause.expressions import Read, placeholder
 from hamlet.patterns.clause.statement import Script
-from hamlet.patterns.match.conditions import as_seen
+from hamlet.patterns.match.conditions import Failed, as_seen
 from hamlet.patterns.match.evaluate import (
-    Failed,
     Meaning,
     find,
     horizon_of,

@@ -126,7 +126,7 @@ def test_help_shows_names_and_defaults() -> None:
 
 def test_types_and_values_agree() -> None:
     hints = get_type_hints(RunOptions)
-    assert set(hints) | {"trace"} == set(get_type_hints(EngineOptions)) == set(Options.__dataclass_fields__)
+    assert set(hints) | {"trace"} == set(get_type_hints(EngineOptions)) == set(names_in(Options))
     assert get_args(hints["count_type"]) == COUNT_TYPES
     for name, hint in hints.items():
         for value in get_args(hint):

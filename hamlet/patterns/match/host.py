@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError
+from hamlet.input.input_schema import missing_column
 
 if TYPE_CHECKING:
     import duckdb
@@ -162,7 +163,7 @@ class Host:
         execute("SET preserve_insertion_order = true")
         if threads is not None:
             execute(f"SET threads = {int(threads)}")
-        paths = {name: _paths(value) for name, value in tables.items() if _is_path(value)}
+        self._paths = paths = {name: _paths(value) for name, value in tables.items() if _is_path(value)}
         if not files:
             allowed = [each for group in paths.values() for each in group]
             if allowed:
@@ -192,6 +193,22 @@ class Host:
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
 
+    def _told(self, error: Exception) -> HostError:
+        """What the host raised; where files of a table differ, which one lacks what is said instead."""
+        if "chema mismatch" in str(error):
+            for paths in self._paths.values():
+                self._refuse_lacking(paths)
+        return host_error(error)
+
+    def _refuse_lacking(self, paths: Sequence[str]) -> None:
+        """Raise DataError where some files of a table lack a column that others have."""
+        known = {each: self.names(f"(FROM {_reader(each)}([{_text(each)}]))") for each in paths}
+        for first, columns in known.items():
+            for path, names in known.items():
+                lacking = [each for each in columns if each not in names]
+                if lacking:
+                    raise DataError(f"{path}: {missing_column(lacking[0], names)}, and {first} has it")
+
     def execute(self, text: str) -> duckdb.DuckDBPyConnection:
         """Run one text of the host's SQL.
 
@@ -202,7 +219,7 @@ class Host:
         try:
             return self.connection.execute(text)
         except self._error as error:
-            raise host_error(error) from None
+            raise self._told(error) from None
 
     def arrow(self, text: str) -> pa.Table:
         """The rows of a query."""
@@ -210,7 +227,7 @@ class Host:
             found = self.connection.sql(text)
             return pa.table({}) if found is None else found.to_arrow_table()
         except self._error as error:
-            raise host_error(error) from None
+            raise self._told(error) from None
 
     def names(self, table: str) -> list[str]:
         """The columns of a table."""

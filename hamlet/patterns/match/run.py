@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -19,18 +19,13 @@ from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
 from hamlet.patterns.match.results import Results, StatementRows
-from hamlet.patterns.options import MAX_STEPS
+from hamlet.patterns.options import SqlOptions, Whole
+from hamlet.runtime.options import made_of, takes
 
 
+@takes(Whole)
 def sql(
-    text: str,
-    tables: Mapping[str, Any] | None = None,
-    *,
-    dialect: str = "duckdb",
-    source: str = "<sql>",
-    allow_files: bool = False,
-    max_steps: int = MAX_STEPS,
-    threads: int | None = None,
+    text: str, tables: Mapping[str, Any] | None = None, *, source: str = "<sql>", **options: Unpack[SqlOptions]
 ) -> Results:
     """Run statements with row patterns (``MATCH_RECOGNIZE``).
 
@@ -63,11 +58,12 @@ def sql(
     DataError
         If the tables do not allow an answer, such as a match without the variable that is skipped to.
     """
-    script = parsed(text, dialect, source)
-    host = Host(named_tables(script, tables), files=allow_files, threads=threads)
-    found = run_script(script, host, max_steps)
-    options = {"dialect": dialect, "source": source, "allow_files": allow_files, "max_steps": max_steps}
-    return found.asked_of(text, tables, options)
+    chosen = made_of(Whole, options, ("source",))
+    script = parsed(text, chosen.dialect, source)
+    host = Host(named_tables(script, tables), files=chosen.allow_files, threads=chosen.threads)
+    found = run_script(script, host, chosen.max_steps)
+    again = {"dialect": chosen.dialect, "allow_files": chosen.allow_files, "max_steps": chosen.max_steps}
+    return found.asked_of(text, tables, {**again, "source": source})
 
 
 def parsed(text: str, dialect: str, source: str) -> Script:
