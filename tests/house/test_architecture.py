@@ -31,6 +31,7 @@ PANDAS_FOR_USERS = {
     ("hamlet/output/frames.py", "to_pandas"),
     ("hamlet/patterns/match/results.py", "to_pandas"),
     ("tests/output/test_frames.py", "to_pandas"),
+    ("tests/notation/test_matrix.py", "to_pandas"),
 }
 CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import\b|c?import\s+([\w.]+(?:\s*,\s*[\w.]+)*))", re.MULTILINE)
 
