@@ -23,10 +23,10 @@ from hamlet.patterns.match.evaluate import (
 )
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
-from hamlet.patterns.match.matcher import beyond_rows
 from hamlet.patterns.match.measures import POINT, Evaluation
 from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import StatementRun, named_tables, parsed
+from hamlet.patterns.match.streamed import beyond_rows
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.why.evidence import Evidence, json_value, only_row, same
 
