@@ -21,7 +21,7 @@ from hamlet.input.clocked import clocked
 from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
 from hamlet.input.durations import Durations, is_seconds, with_durations
-from hamlet.input.files import leaves, open_path, open_paths
+from hamlet.input.files import lacking, leaves, open_path, open_paths
 from hamlet.input.files_protocol import Reader
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
 from hamlet.input.moments import with_moments
@@ -149,7 +149,7 @@ class EventSource:
 
     def notes(self) -> list[str]:
         """What to know of the input: rows dropped, row groups not read, and times without the zone asked for."""
-        found = [dropped_by(self._reader).sentence(), self.row_groups.sentence()]
+        found = [dropped_by(self._reader).sentence(), self.row_groups.sentence(), *lacking(self._reader)]
         clock = self.schema.clock
         if clock.zone is not None and clock.is_timestamp and clock.type.tz is None:
             found.append(f"the times of '{clock.column}' have no time zone; they are read as UTC")

@@ -350,8 +350,13 @@ def own_columns(reader: Reader, columns: Sequence[str]) -> list[str]:
 class Folder:
     """Files with one schema, read one after the other.
 
-    Names are case-sensitive. Where a Parquet file or JSON lines lack a column it is NULL; a CSV file must have all that
-    are read, or its header may be wrong.
+    Names are case-sensitive. Where a Parquet file or JSON lines lack a column it is NULL, and a note says so; a CSV
+    file must have all that are read, or its header may be wrong.
+
+    Attributes
+    ----------
+    lacking : dict of (str, str) to int
+        Events, by file and column that it lacks, of those read so far.
     """
 
     ordered: bool | None = None
@@ -359,6 +364,7 @@ class Folder:
     def __init__(self, name: str, readers: Sequence[Reader], clock: str | None = None) -> None:
         self.name = name
         self.readers = readers
+        self.lacking: dict[tuple[str, str], int] = {}
         self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers], clock)
         counts = [reader.rows for reader in readers]
         self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
@@ -367,5 +373,20 @@ class Folder:
         """The rows of all files, in the order of the file names."""
         schema = pa.schema([self.schema.field(column) for column in columns])
         for reader in self.readers:
-            for batch in reader.batches(own_columns(reader, columns)):
+            own = own_columns(reader, columns)
+            lacking = [(reader.name, column) for column in columns if column not in own]
+            count = 0
+            for batch in reader.batches(own):
+                count += batch.num_rows
+                self.lacking.update(dict.fromkeys(lacking, count))
                 yield conform(batch, schema)
+
+
+def lacking(reader: object) -> list[str]:
+    """What files lack that others have, in sentences."""
+    found = []
+    for (name, column), rows in getattr(reader, "lacking", {}).items():
+        events = "its event" if rows == 1 else f"its {rows:,} events"
+        found.append(f"{name} has no column {column!r}, which others have: it is NULL in {events}")
+    inner = getattr(reader, "readers", None) or [getattr(reader, "reader", None)]
+    return found + [each for one in inner if one is not None for each in lacking(one)]

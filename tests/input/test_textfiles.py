@@ -16,7 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import hamlet
 import hamlet.input.jsonfile
+import hamlet.policies
+import hamlet.streams
 from hamlet.errors import DataError, HamletError, OptionError
 from hamlet.input.events import open_events
 from hamlet.language.query import AttributeType
@@ -351,3 +354,23 @@ def test_damaged_parquet(folder: Path) -> None:
     path.write_bytes(whole[:5000] + bytes(3000) + whole[8000:])
     with pytest.raises(DataError, match="cannot be read to its end"):
         list(open_events(path).batches())
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_file_that_lacks_a_column_is_named(kind: str, tmp_path: Path) -> None:
+    whole, lacks = {"time": [1], "type": ["w"], "a": [5]}, {"time": [2, 3], "type": ["w", "w"]}
+    for name, columns in (("one", whole), ("two", lacks)):
+        path = tmp_path / f"{name}.{kind}"
+        if kind == "parquet":
+            pq.write_table(pa.table(columns), path)
+        else:
+            path.write_text("".join(json.dumps(each) + "\n" for each in pa.table(columns).to_pylist()))
+    said = f"{tmp_path / 'two'}.{kind} has no column 'a', which others have: it is NULL in its 2 events"
+    found = hamlet.run(hamlet.Workload.parse("RETURN SUM(w.a) PATTERN w WITHIN 9 s"), tmp_path)
+    assert said in found.warnings
+    policy = hamlet.policies.Policy.parse("w(a)", signature="w(a: int)")
+    assert said in hamlet.policies.run(policy, tmp_path).warnings
+    if kind == "parquet":  # a line of JSON lacks what it does not extend
+        specification = hamlet.streams.Specification.parse("input a: Int64\noutput b := a")
+        with pytest.raises(DataError, match=r"two.* there is no column 'a'"):
+            hamlet.streams.run(specification, tmp_path)
