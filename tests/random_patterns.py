@@ -61,11 +61,13 @@ class Generator:
     seed : int
     labels : bool
         Whether conditions may read labels.
+    back : bool
+        Whether all is about rows so far, so that a matcher takes rows one by one.
     """
 
-    def __init__(self, seed: int, labels: bool = True) -> None:
+    def __init__(self, seed: int, labels: bool = True, back: bool = False) -> None:
         self.random = random.Random(seed)
-        self.labels = labels
+        self.labels, self.back = labels and not back, back
         self.members = {each.lower(): (each.lower(),) for each in VARIABLES}
         if self.chance(0.5):
             self.members["u"] = tuple(each.lower() for each in self.random.sample(VARIABLES, 2))
@@ -126,7 +128,7 @@ class Generator:
         if define is not None and not (self.labels and self.chance(0.4)):
             if kind < 0.5:
                 return Text(column, lambda view: self.at(view, view.place(True, None, 0, None), column))
-            step = self.random.choice((-2, -1, 1, 0))
+            step = self.random.choice((-2, -1, -1 if self.back else 1, 0))
             function = "PREV" if step <= 0 else "NEXT"
             return Text(
                 f"{function}({column}, {abs(step)})",
@@ -145,7 +147,7 @@ class Generator:
         if kind < 0.45:
             return Text(prefix + logical, lambda view: self.at(view, view.place(last, key, inwards, mode), column))
         if kind < 0.6:
-            step = self.random.choice((-2, -1, 1, 2))
+            step = self.random.choice((-2, -1, *(() if self.back else (1, 2))))
             text = f"{'PREV' if step < 0 else 'NEXT'}({logical}, {abs(step)})"
             return Text(text, lambda view: self.at(view, view.place(last, key, inwards, None, step), column))
         if kind < 0.68:
@@ -209,7 +211,7 @@ class Generator:
         key = None if name is None else name.lower()
         inner = f"CLASSIFIER({name or ''})"
         known = {each.lower(): each for each in VARIABLES}
-        step = self.random.choice((0, 0, -1, 1))
+        step = self.random.choice((0, 0, -1, 0 if self.back else 1))
         text = inner if step == 0 else f"{'PREV' if step < 0 else 'NEXT'}({inner})"
 
         def value(view: oracle.View) -> Any:
@@ -239,7 +241,7 @@ class Generator:
     # Cases.
 
     def case(self) -> Case:
-        per_match = self.random.choice(("one", "one", "show", "omit", "unmatched"))
+        per_match = self.random.choice(("one", "one", "show", "omit", "one" if self.back else "unmatched"))
         self.exclusions = per_match != "unmatched"
         pattern, tree = self.pattern(self.random.choice((1, 2, 3)))
         used = {node.name for node in _nodes(tree) if isinstance(node, Variable)}

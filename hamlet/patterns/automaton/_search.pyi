@@ -4,8 +4,6 @@ import numpy.typing as npt
 
 from hamlet.patterns.automaton._walk import Matches, Table
 
-class TooLarge(Exception): ...
-
 class Search:
     truth: dict[Any, bool]
     asked: dict[Any, tuple[int, int, npt.NDArray[Any], int, int]]

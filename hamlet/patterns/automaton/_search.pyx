@@ -8,13 +8,16 @@ whatever conditions over labels say are not entered either (`_walk.Table`).
 Conditions are programs over int64 and double, or, where an operation is not known here, keys that the host answers.
 """
 
-from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
+from hamlet.patterns.automaton._machine cimport (
+    ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE, COUNT, NUMBER, READ_INT, READ_REAL, Value, __builtin_add_overflow,
+    apply, compare_real,
+)
 from hamlet.patterns.automaton._walk cimport NEXT, PAST, TO_FIRST, Matches, Table
 
 cdef enum:
@@ -24,46 +27,10 @@ cdef enum:
     AT_END = 3
     ACCEPT = 4
 
-cdef enum:  # operations of conditions; what they take stands in `compile_native`
-    PUSH_INT = 0
-    PUSH_REAL = 1
-    PUSH_NULL = 2
-    READ_INT = 3
-    READ_REAL = 4
-    COUNT = 5
-    ACCUMULATED_INT = 6
-    ACCUMULATED_REAL = 7
-    AVERAGE = 8
-    TO_REAL = 9
-    COMPARE_INT = 10
-    COMPARE_REAL = 11
-    AND = 12
-    OR = 13
-    NOT = 14
-    ADD_INT = 15
-    SUBTRACT_INT = 16
-    MULTIPLY_INT = 17
-    ADD_REAL = 18
-    SUBTRACT_REAL = 19
-    MULTIPLY_REAL = 20
-    DIVIDE_REAL = 21
-    IS_NULL = 22
-    COALESCE = 23
-    NEGATE_INT = 24
-    NEGATE_REAL = 25
-    DISTINCT_INT = 26
-    DISTINCT_REAL = 27
-    NUMBER = 28
-
 cdef enum:
     NO = 0
     YES = 1
     UNKNOWN = 2
-
-cdef extern from *:
-    bint __builtin_add_overflow(int64_t a, int64_t b, int64_t* c) nogil
-    bint __builtin_sub_overflow(int64_t a, int64_t b, int64_t* c) nogil
-    bint __builtin_mul_overflow(int64_t a, int64_t b, int64_t* c) nogil
 
 cdef enum:  # how a start ended
     NO_MATCH = 0
@@ -101,46 +68,12 @@ cdef struct Entry:
     int64_t at           # of its words, behind their number
 
 
-cdef struct Value:
-    int64_t whole
-    double real
-    bint null
-
-
-class TooLarge(Exception):
-    """A whole number beyond 64 bits: the host has to answer."""
-
-
 cdef void* _grown(void* old, Py_ssize_t size) except NULL:
     """Room of a size that begins with what was there; what was there stays where there is no room."""
     cdef void* found = realloc(old, size)
     if found == NULL:
         raise MemoryError
     return found
-
-
-cdef int _compare_real(double a, double b) noexcept nogil:
-    """-1, 0 or 1; NaN is the greatest, and equal to itself, as the host has it."""
-    if isnan(a):
-        return 0 if isnan(b) else 1
-    if isnan(b):
-        return -1
-    return (a > b) - (a < b)
-
-
-cdef bint _holds(int order, int64_t operation) noexcept nogil:
-    """Whether a comparison (=, <>, <, <=, >, >=) holds for an order."""
-    if operation == 0:
-        return order == 0
-    if operation == 1:
-        return order != 0
-    if operation == 2:
-        return order < 0
-    if operation == 3:
-        return order <= 0
-    if operation == 4:
-        return order > 0
-    return order >= 0
 
 
 cdef class Interned:
@@ -573,14 +506,14 @@ cdef class Search:
                 value = column.whole[row]
                 if self.sums[i, 2] == 0:
                     if __builtin_add_overflow(self.whole[i][taken], value, &self.whole[i][taken + 1]):
-                        raise TooLarge
+                        raise OverflowError
                 elif count == 0 or (value < self.whole[i][taken]) == (self.sums[i, 2] == 1):
                     self.whole[i][taken + 1] = value
             elif self.sums[i, 2] < 6:
                 number = column.real[row]
                 if self.sums[i, 2] == 3:
                     self.real[i][taken + 1] = self.real[i][taken] + number
-                elif count == 0 or (_compare_real(number, self.real[i][taken]) < 0) == (self.sums[i, 2] == 4):
+                elif count == 0 or (compare_real(number, self.real[i][taken]) < 0) == (self.sums[i, 2] == 4):
                     self.real[i][taken + 1] = number
         return 0
 
@@ -682,22 +615,13 @@ cdef class Search:
         cdef Value stack[DEEPEST]
         cdef Value* top = stack
         cdef Py_ssize_t i
-        cdef int64_t operation, row, order
+        cdef int64_t operation, row
         cdef Column* column
         top -= 1
         for i in range(condition.length):
             code = condition.code + 4 * i
             operation = code[0]
-            if operation == PUSH_INT:
-                top += 1
-                top.whole, top.null = code[1], False
-            elif operation == PUSH_REAL:
-                top += 1
-                top.real, top.null = condition.reals[i], False
-            elif operation == PUSH_NULL:
-                top += 1
-                top.null = True
-            elif operation == READ_INT or operation == READ_REAL:
+            if operation == READ_INT or operation == READ_REAL:
                 # slot (-1: the candidate row), column, whether the value without a row is NULL (else in the columns
                 # behind it)
                 row = self.start_row + taken if code[1] < 0 else self._row(code[1], taken)
@@ -733,69 +657,6 @@ cdef class Search:
             elif operation == NUMBER:
                 top += 1
                 top.whole, top.null = self.number, False
-            elif operation == TO_REAL:
-                top.real = <double>top.whole
-            elif operation == NOT:
-                top.whole = not top.whole
-            elif operation == NEGATE_INT:
-                if __builtin_sub_overflow(0, top.whole, &top.whole) and not top.null:
-                    raise TooLarge
-            elif operation == NEGATE_REAL:
-                top.real = -top.real
-            elif operation == IS_NULL:
-                top.whole, top.null = top.null, False
             else:
-                top -= 1
-                if operation == COALESCE:
-                    if top.null:
-                        top[0] = top[1]
-                elif operation == AND:
-                    if (not top.null and not top.whole) or (not top[1].null and not top[1].whole):
-                        top.whole, top.null = 0, False
-                    else:
-                        top.null = top.null or top[1].null
-                        top.whole = 1
-                elif operation == OR:
-                    if (not top.null and top.whole) or (not top[1].null and top[1].whole):
-                        top.whole, top.null = 1, False
-                    else:
-                        top.null = top.null or top[1].null
-                        top.whole = 0
-                elif operation == DISTINCT_INT or operation == DISTINCT_REAL:
-                    if top.null or top[1].null:
-                        order = top.null != top[1].null
-                    elif operation == DISTINCT_INT:
-                        order = top.whole != top[1].whole
-                    else:
-                        order = _compare_real(top.real, top[1].real) != 0
-                    top.whole, top.null = order, False
-                else:
-                    top.null = top.null or top[1].null
-                    if top.null:
-                        continue
-                    if operation == COMPARE_INT:
-                        order = (top.whole > top[1].whole) - (top.whole < top[1].whole)
-                        top.whole = _holds(<int>order, code[1])
-                    elif operation == COMPARE_REAL:
-                        top.whole = _holds(_compare_real(top.real, top[1].real), code[1])
-                    elif operation == ADD_INT:
-                        if __builtin_add_overflow(top.whole, top[1].whole, &top.whole):
-                            raise TooLarge
-                    elif operation == SUBTRACT_INT:
-                        if __builtin_sub_overflow(top.whole, top[1].whole, &top.whole):
-                            raise TooLarge
-                    elif operation == MULTIPLY_INT:
-                        if __builtin_mul_overflow(top.whole, top[1].whole, &top.whole):
-                            raise TooLarge
-                    elif operation == ADD_REAL:
-                        top.real += top[1].real
-                    elif operation == SUBTRACT_REAL:
-                        top.real -= top[1].real
-                    elif operation == MULTIPLY_REAL:
-                        top.real *= top[1].real
-                    elif operation == DIVIDE_REAL:
-                        if top[1].real == 0:
-                            top.null = True
-                        else:
-                            top.real /= top[1].real
+                top = apply(operation, code[1], condition.reals[i], top)
         return UNKNOWN if top.null else (YES if top.whole else NO)

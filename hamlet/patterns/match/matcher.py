@@ -7,6 +7,8 @@ reaches the end of the rows that are known.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date, timedelta
@@ -21,11 +23,14 @@ from hamlet.checkpoint.frame import Work, read, write
 from hamlet.errors import DataError, MemoryLimitError, OptionError, RestoreError, Span, WorkloadError, option
 from hamlet.frontend.reports import Reports
 from hamlet.input.readers import table_of
+from hamlet.input.ticks import ticks_of
+from hamlet.patterns.automaton._live import Partition
 from hamlet.patterns.automaton._walk import Matches, Table, walk_on
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Rewriting, Script
 from hamlet.patterns.match.conditions import Failed
+from hamlet.patterns.match.direct import Direct, direct_of, table_of_rows
 from hamlet.patterns.match.evaluate import (
     SKIPS,
     Meaning,
@@ -139,6 +144,10 @@ class Matcher(Monitor):
         self._time = LeadingTime(order[0].text, self._time_of(empty), chosen.time_unit) if order else None
         self._pending = self._live = empty
         self.rows_schema = self._shown_schema()
+        self._direct: Direct | None = None  # what takes rows one by one, while it does
+        clock = None if self._time is None else self._time.clock
+        self._earlier = 0 if clock is None else ticks_of(chosen.lateness, clock)
+        self._can_direct = self._is_whole() and self._made_direct() is not None
 
     # The statement.
 
@@ -170,6 +179,15 @@ class Matcher(Monitor):
         self._host.connection.unregister(self._table_name)
         self._host.register(self._table_name, rows)
         return self._host.arrow(self._inner_query())
+
+    def _is_whole(self) -> bool:
+        """Whether the clause reads the table as it is pushed."""
+        span = self._meaning.clause.source
+        return re.fullmatch(r"\w+(\s+(AS\s+)?\w+)?\s*", self._sql[span.start : span.end], re.IGNORECASE) is not None
+
+    def _made_direct(self) -> Direct | None:
+        outer = self._run._translate(self._outer)
+        return direct_of(self._meaning, self._schema, self._back, self._ahead, outer)
 
     def _shown_schema(self) -> pa.Schema:
         """The columns of the rows that are given; what the host says against expressions is an error now."""
@@ -218,6 +236,7 @@ class Matcher(Monitor):
     @property
     def seen(self) -> Any:
         """The time before which no row may come any more, None where there is none yet."""
+        self._as_tables()
         return None if self._mark is None else self._mark.as_py()
 
     def explain(self) -> str:
@@ -237,10 +256,17 @@ class Matcher(Monitor):
         return []
 
     def _held(self) -> tuple[int, int]:
+        if self._direct is not None:
+            return self._direct.held()
         kept = [*self._pending.to_batches(), *self._live.to_batches()]
         return sum(each.num_rows for each in kept), bytes_of_parts(kept)
 
     def _push(self, events: Any) -> list[Row]:
+        if self._can_direct:
+            given = self._push_few(events)
+            if given is not None:
+                return given
+        self._as_tables()
         rows = self._sourced(_table(events, self._schema))
         taken, mark = self._timed(rows)
         with self._working():
@@ -255,6 +281,10 @@ class Matcher(Monitor):
         if self._time is None:
             return []
         mark = self._time.promise(time)
+        if self._direct is not None:
+            with self._working():
+                self._direct.mark = max(self._direct.mark, mark.cast(pa.int64()).as_py())
+                return self._released(self._direct)
         with self._working():
             if self._mark is None or mark.as_py() > self._mark.as_py():
                 self._mark = mark
@@ -263,6 +293,7 @@ class Matcher(Monitor):
     def pass_time(self, seconds: float) -> list[Row]:
         """Say that so many seconds have passed since the last row; the lateness is taken off."""
         with self._lock:
+            self._as_tables()
             if self._mark is None or self._time is None or self._closed:
                 return []
             known = self._mark.as_py()
@@ -279,6 +310,7 @@ class Matcher(Monitor):
         DataError
             If a column of a partition changes its type.
         """
+        self._as_tables()
         found = Matcher(self._sql, schema, source=self._reports.source, **_named(self.options))
         names = {each.lower() for each in self._meaning.key_names()}
         for field in self._schema:
@@ -292,8 +324,126 @@ class Matcher(Monitor):
         return found
 
     def _end(self) -> list[Row]:
+        self._as_tables()
         with self._working():
             return self._release(True)
+
+    # Few rows at a time.
+
+    def _push_few(self, events: Any) -> list[Row] | None:
+        """Take few rows one by one; None where they are many, or the host has to look at them."""
+        direct = self._direct
+        if direct is None:
+            direct = self._made_direct()
+            assert direct is not None
+        rows = direct.intake.rows(events)
+        if rows is None:
+            return None
+        if self._direct is None:
+            self._into(direct)
+        late, leading = self._earlier, direct.leading
+        mark, times, taken = direct.mark, [], []
+        for place, row in enumerate(rows):
+            if leading is not None and row[leading] is None:
+                raise DataError(f"row {place + 1} of the batch has no time (NULL)")
+            time = direct.time(row)
+            if time < mark:
+                if self.options.late == "error":
+                    assert self._time is not None
+                    own, last = (pa.scalar(each, pa.int64()).cast(self._time.type).as_py() for each in (time, mark))
+                    raise late_error(self._counts["events"] + place + 1, str(own), str(last), self._time.text)
+                continue
+            mark = max(mark, time - late)
+            times.append(time)
+            taken.append(row)
+        try:  # as `_working`, without a generator for each row
+            self._counts["events"] += len(rows)
+            self._counts["late_events"] += len(rows) - len(taken)
+            for row, time in zip(taken, times, strict=True):
+                direct.add(row, time)
+            if self._time is not None:
+                direct.mark = mark
+            return self._released(direct)
+        except BaseException as error:
+            self._failed = str(error) or type(error).__name__
+            raise
+
+    def _released(self, direct: Direct) -> list[Row]:
+        """The rows of what has been decided."""
+        try:
+            decided = direct.release()
+            given: list[Row] = []
+            for key, part, found, stuck in decided:
+                if stuck is not None:
+                    ordered = self._ordered_alone(part)
+                    raise DataError(skip_message(self._meaning, ordered, self._reports, 0, *stuck))
+                if direct.form is not None:
+                    given += [direct.form.row(part.rows, match) for match in found]
+                else:
+                    given += self._given_alone(part, found)
+                direct.settled(key, part)
+        except OverflowError:
+            raise DataError("a whole number of an expression needs more than 64 bits; cast it to DOUBLE") from None
+        self._counts["rows"] += len(given)
+        if self._limit is not None:
+            size = direct.held()[1]
+            if size > self._limit:
+                most = "rows of matches that may go on, or held back for earlier ones,"
+                self._refuse_memory(most, size, "bound the pattern, with WITHIN or {n,m}")
+        return given
+
+    def _ordered_alone(self, part: Partition) -> Ordered:
+        """The rows of one partition in the host."""
+        self._host.register("__hamlet_only", table_of_rows(part.rows, self._schema))
+        return ordered_rows(self._meaning, self._host, "SELECT * FROM __hamlet_only", "__hamlet_o", self._reports)
+
+    def _given_alone(self, part: Partition, found: Sequence[tuple[int, int, int, Any]]) -> list[Row]:
+        """The rows of matches of one partition, by the host."""
+        matches = Matches()
+        for start, _, number, steps in found:
+            matches.add(start, number, 0, steps)
+        return self._given(self._ordered_alone(part), matches, [])
+
+    def _into(self, direct: Direct) -> None:
+        """Have what is kept in tables taken row by row from now on."""
+        entries: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+        names = self._schema.names
+        kept = [tuple(row[name] for name in names) for row in self._live.to_pylist()]
+        if direct.columns.order:
+            kept.sort(key=lambda row: [(row[place] is None, row[place] or 0) for place in direct.columns.order[1:]])
+            kept.sort(key=direct.time)
+        for row in kept:
+            entries.setdefault(direct.key(row), []).append(row)
+        by_text = {repr(key): key for key in entries}
+        mark = None if self._mark is None else self._mark.cast(pa.int64()).as_py()
+        direct.mark = direct.mark if mark is None else mark
+        direct.fill(
+            [
+                (key := by_text.get(text) or ast.literal_eval(text), entries.get(key, []), *_front(each))
+                for text, each in self._partitions.items()
+            ]
+        )
+        for row in self._pending.to_pylist():
+            values = tuple(row[name] for name in names)
+            direct.add(values, direct.time(values))
+        self._pending, self._live = self._pending.slice(0, 0), self._live.slice(0, 0)
+        self._partitions = {}
+        self._direct = direct
+
+    def _as_tables(self) -> None:
+        """Have what is kept in tables, where the host reads it."""
+        direct = self._direct
+        if direct is None:
+            return
+        self._direct = None
+        waiting = [entry[-1] for entry in sorted(direct.pending)]
+        self._pending = table_of_rows(waiting, self._schema).cast(self._pending.schema)
+        kept = [row for part in direct.parts.values() for row in part.rows]
+        self._live = table_of_rows(kept, self._schema).cast(self._live.schema)
+        for key, part in direct.parts.items():
+            self._partitions[repr(key)] = _Partition(part.start, 0, part.number, part.begins)
+        if self._time is not None and direct.mark > -(2**63):
+            self._mark = pa.scalar(direct.mark, pa.int64()).cast(self._time.type)
 
     # Time.
 
@@ -374,10 +524,14 @@ class Matcher(Monitor):
             most, remedy = ("rows held back for earlier ones", "shorten lateness")
             if live >= waiting:
                 most, remedy = ("rows of matches that may go on", "bound the pattern, with WITHIN or {n,m}")
-            raise MemoryLimitError(
-                f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; {most} take "
-                f"{size_text(max(waiting, live))}\nhint: {remedy}, or raise the limit ({option('max_memory')})"
-            )
+            self._refuse_memory(most, max(waiting, live), remedy)
+
+    def _refuse_memory(self, most: str, size: int, remedy: str) -> None:
+        assert self._limit is not None
+        raise MemoryLimitError(
+            f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; {most} take "
+            f"{size_text(size)}\nhint: {remedy}, or raise the limit ({option('max_memory')})"
+        )
 
     def _matched(self, closing: bool) -> list[Row]:
         meaning, host = self._meaning, self._host
@@ -492,6 +646,7 @@ class Matcher(Monitor):
     # Saves.
 
     def _saved(self) -> bytes:
+        self._as_tables()
         blobs = BlobWriter()
         fields = {
             "options": {**asdict(self.options), "lateness": _lateness_field(self.options.lateness)},
@@ -612,6 +767,11 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
         return found.select(schema.names).cast(schema)
     except (pa.ArrowException, TypeError, AttributeError) as error:
         raise DataError(f"the batch does not fit the schema: {error}") from None
+
+
+def _front(part: _Partition) -> tuple[int, int, bool]:
+    """The first start, how many matches there were, and whether the first row kept is the partition's first."""
+    return part.decided, part.number, part.begins
 
 
 def _named(options: Options) -> MatcherOptions:

@@ -40,12 +40,12 @@ _PLACEHOLDER = re.compile(r"__hamlet_read_(\d+)_")
 Operation = tuple[int, int, int, int, float]
 
 
-class _Unknown(Exception):
+class UnknownError(Exception):
     """The host has to answer."""
 
 
 @dataclass
-class _Typed:
+class Typed:
     """Code that leaves one value.
 
     `kind` is ``int``, ``real``, ``bool``, ``null``, or ``time:TYPE``: whole numbers that are compared with their kind.
@@ -62,8 +62,8 @@ def native_program(clause: Clause, condition: Condition, ordered: Ordered, table
 
     try:
         tree = sqlglot.parse_one(condition.read.text, dialect="duckdb")
-        found = _Compiler(clause, condition, ordered, tables).compile(tree)
-    except (_Unknown, sqlglot.errors.SqlglotError, HostError, RecursionError):
+        found = Compiler(clause, condition, ordered, tables).compile(tree)
+    except (UnknownError, sqlglot.errors.SqlglotError, HostError, RecursionError):
         return None
     if found.kind not in ("bool", "null") or found.depth > _DEEPEST:
         return None
@@ -71,11 +71,13 @@ def native_program(clause: Clause, condition: Condition, ordered: Ordered, table
     return code, np.array([operation[4] for operation in found.code], np.float64)
 
 
-class _Compiler:
+class Compiler:
+    """Code for the expressions of one condition."""
+
     def __init__(self, clause: Clause, condition: Condition, ordered: Ordered, tables: Tables) -> None:
         self.clause, self.condition, self.ordered, self.tables = clause, condition, ordered, tables
 
-    def compile(self, node: Any) -> _Typed:
+    def compile(self, node: Any) -> Typed:
         """Code for a node of the host's expression."""
         name = type(node).__name__
         if name == "Paren":
@@ -107,17 +109,17 @@ class _Compiler:
         if name in _ARITHMETIC:
             left, right, kind = self._alike(node.left, node.right)
             if kind not in ("int", "real"):
-                raise _Unknown
+                raise UnknownError
             return self._joined([left, right], _ARITHMETIC[name] + (ADD_REAL - ADD_INT) * (kind == "real"), kind)
         if name == "Neg":
             inner = self.compile(node.this)
             if inner.kind not in ("int", "real"):
-                raise _Unknown
+                raise UnknownError
             return self._after(inner, (NEGATE_REAL if inner.kind == "real" else NEGATE_INT, 0, 0, 0, 0.0), inner.kind)
         if name == "Coalesce" and len(node.expressions) == 1:
             left, right, kind = self._alike(node.this, node.expressions[0])
             return self._joined([left, right], COALESCE, kind)
-        raise _Unknown
+        raise UnknownError
 
     # What a node reads.
 
@@ -149,7 +151,7 @@ class _Compiler:
         bare = [column for column in node.find_all(exp.Column) if not column.parts[0].name.startswith("__hamlet_")]
         return len(slots) == 1 and not bare
 
-    def _column(self, node: Any, readings: list[int]) -> _Typed:
+    def _column(self, node: Any, readings: list[int]) -> Typed:
         """A node that reads one row, as a column of the host."""
         text = node.sql("duckdb")
         slot, missing = -1, None
@@ -172,13 +174,13 @@ class _Compiler:
                 reading = self.condition.read.readings[place]
                 assert isinstance(reading, Navigation)
                 if reading.reads_number:
-                    raise _Unknown
+                    raise UnknownError
                 text = text.replace(placeholder(place), f"({reading.value})")
                 missing = missing.replace(placeholder(place), f"(CASE WHEN false THEN ({reading.value}) END)")
         column, kind = self._host_column(text)
         value, is_null = (0.0, True) if missing is None else self._without_row(missing, kind)
         operation = READ_REAL if kind == "real" else READ_INT
-        return _Typed([(operation, slot, column, int(is_null), value)], kind, 1)
+        return Typed([(operation, slot, column, int(is_null), value)], kind, 1)
 
     def _host_column(self, text: str) -> tuple[int, str]:
         """The number of a column of the host and its kind."""
@@ -209,63 +211,66 @@ class _Compiler:
         if value is None:
             return 0.0, True
         if kind != "real" and abs(int(value)) >= 2**53:
-            raise _Unknown
+            raise UnknownError
         return float(value), False
 
-    def _reading(self, place: int) -> _Typed:
+    def _reading(self, place: int) -> Typed:
         """An aggregate, or the number of the match."""
         if place == -1:
-            return _Typed([(NUMBER_OF_MATCH, 0, 0, 0, 0.0)], "int", 1)
+            return Typed([(NUMBER_OF_MATCH, 0, 0, 0, 0.0)], "int", 1)
         reading = self.condition.read.readings[place]
         if not isinstance(reading, Aggregation) or reading.distinct or reading.order or reading.within:
-            raise _Unknown
+            raise UnknownError
         function, arguments = reading.function.lower(), reading.arguments.strip()
         if reading.condition or "__hamlet" in arguments or function not in ("count", "sum", "min", "max", "avg"):
-            raise _Unknown
+            raise UnknownError
         if function == "count" and arguments == "*":
-            return _Typed([(COUNT, self.tables.counted(reading.variable), 0, 0, 0.0)], "int", 1)
+            return Typed([(COUNT, self.tables.counted(reading.variable), 0, 0, 0.0)], "int", 1)
         if function == "count":
             column, kind = self._host_column(f"(({arguments}) IS NOT NULL)::INTEGER")
             total = self.tables.sum_of(self.tables.set_of(reading.variable), column, 0)
             code: list[Operation] = [(ACCUMULATED_INT, total, 0, 0, 0.0), (PUSH_INT, 0, 0, 0, 0.0)]
-            return _Typed([*code, (COALESCE, 0, 0, 0, 0.0)], "int", 2)
+            return Typed([*code, (COALESCE, 0, 0, 0, 0.0)], "int", 2)
         column, kind = self._host_column(arguments)
         if kind not in ("int", "real"):
-            raise _Unknown
+            raise UnknownError
         which = {"sum": 0, "avg": 0, "min": 1, "max": 2}[function] + 3 * (kind == "real")
         item = self.tables.sum_of(self.tables.set_of(reading.variable), column, which, function == "avg")
         if function == "avg":
-            return _Typed([(AVERAGE, item, int(kind == "real"), 0, 0.0)], "real", 1)
-        return _Typed([(ACCUMULATED_REAL if kind == "real" else ACCUMULATED_INT, item, 0, 0, 0.0)], kind, 1)
+            return Typed([(AVERAGE, item, int(kind == "real"), 0, 0.0)], "real", 1)
+        return Typed([(ACCUMULATED_REAL if kind == "real" else ACCUMULATED_INT, item, 0, 0, 0.0)], kind, 1)
 
     # Code.
 
-    def _boolean(self, node: Any) -> _Typed:
+    def _boolean(self, node: Any) -> Typed:
         found = self.compile(node)
         if found.kind not in ("bool", "null"):
-            raise _Unknown
+            raise UnknownError
         return found
 
-    def _alike(self, left: Any, right: Any) -> tuple[_Typed, _Typed, str]:
-        one, other = self.compile(left), self.compile(right)
+    def _alike(self, left: Any, right: Any) -> tuple[Typed, Typed, str]:
+        return self._of_one_kind(self.compile(left), self.compile(right))
+
+    @staticmethod
+    def _of_one_kind(one: Typed, other: Typed) -> tuple[Typed, Typed, str]:
         if one.kind != other.kind:
             for each, against in ((one, other), (other, one)):
                 if each.kind == "int" and against.kind == "real":
                     each.code.append((TO_REAL, 0, 0, 0, 0.0))
                     each.kind = "real"
             if one.kind != other.kind:
-                raise _Unknown
+                raise UnknownError
         return one, other, one.kind
 
     @staticmethod
-    def _after(inner: _Typed, operation: Operation, kind: str) -> _Typed:
-        return _Typed([*inner.code, operation], kind, inner.depth)
+    def _after(inner: Typed, operation: Operation, kind: str) -> Typed:
+        return Typed([*inner.code, operation], kind, inner.depth)
 
     @staticmethod
-    def _joined(parts: list[_Typed], operation: int, kind: str, which: int = 0) -> _Typed:
+    def _joined(parts: list[Typed], operation: int, kind: str, which: int = 0) -> Typed:
         depth = max(part.depth + place for place, part in enumerate(parts))
         code = [each for part in parts for each in part.code]
-        return _Typed([*code, (operation, which, 0, 0, 0.0)], kind, depth)
+        return Typed([*code, (operation, which, 0, 0, 0.0)], kind, depth)
 
 
 def _kind_of(host_kind: str) -> tuple[str, str]:
@@ -281,7 +286,7 @@ def _kind_of(host_kind: str) -> tuple[str, str]:
     match = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", host_kind)
     if match and int(match[1]) <= 18:
         return f"decimal:{match[2]}", f"CAST(({{}}) * {10 ** int(match[2])} AS BIGINT)"
-    raise _Unknown
+    raise UnknownError
 
 
 def _made(name: str, left: Any, right: Any) -> Any:

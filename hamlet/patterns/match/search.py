@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from hamlet.errors import DataError
 from hamlet.frontend.reports import Reports
-from hamlet.patterns.automaton._search import Search, TooLarge
+from hamlet.patterns.automaton._search import Search
 from hamlet.patterns.automaton._walk import Matches, Table
 from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation
 from hamlet.patterns.clause.tree import Clause
@@ -136,7 +136,7 @@ def search(
         If a start takes too many steps.
     """
     for natively in (True, False):
-        with contextlib.suppress(TooLarge):  # the host has wider numbers, or says what does not fit
+        with contextlib.suppress(OverflowError):  # the host has wider numbers, or says what does not fit
             return Searching(meaning, ordered, table, horizon, reports, max_steps, name, natively).run(skip, member)
     raise AssertionError("the host's answers are of any size")
 

@@ -1,0 +1,31 @@
+from typing import Any
+
+import numpy.typing as npt
+
+class Live:
+    def __init__(
+        self,
+        kinds: npt.NDArray[Any],
+        first: npt.NDArray[Any],
+        second: npt.NDArray[Any],
+        variables: npt.NDArray[Any],
+        start: int,
+        programs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]] | None],
+        columns: int,
+        back: int,
+        skip: int,
+        member: npt.NDArray[Any],
+        within: int | None,
+    ) -> None: ...
+
+class Partition:
+    rows: list[tuple[Any, ...]]
+    start: int
+    number: int
+    begins: bool
+    size: int
+    deadline: int | None
+    def __init__(self, live: Live) -> None: ...
+    def take(self, row: tuple[Any, ...], time: int, values: tuple[Any, ...]) -> None: ...
+    def settle(self, mark: int, found: list[tuple[int, int, int, npt.NDArray[Any]]]) -> tuple[int, int] | None: ...
+    def forget(self, back: int) -> int: ...

@@ -1,0 +1,152 @@
+"""Operations of conditions on a stack of values: whole numbers, doubles, and truth as whole numbers."""
+
+from libc.math cimport isnan
+from libc.stdint cimport int64_t
+
+cdef enum:  # operations of conditions; what they take stands in `compile_native`
+    PUSH_INT = 0
+    PUSH_REAL = 1
+    PUSH_NULL = 2
+    READ_INT = 3
+    READ_REAL = 4
+    COUNT = 5
+    ACCUMULATED_INT = 6
+    ACCUMULATED_REAL = 7
+    AVERAGE = 8
+    TO_REAL = 9
+    COMPARE_INT = 10
+    COMPARE_REAL = 11
+    AND = 12
+    OR = 13
+    NOT = 14
+    ADD_INT = 15
+    SUBTRACT_INT = 16
+    MULTIPLY_INT = 17
+    ADD_REAL = 18
+    SUBTRACT_REAL = 19
+    MULTIPLY_REAL = 20
+    DIVIDE_REAL = 21
+    IS_NULL = 22
+    COALESCE = 23
+    NEGATE_INT = 24
+    NEGATE_REAL = 25
+    DISTINCT_INT = 26
+    DISTINCT_REAL = 27
+    NUMBER = 28
+
+cdef extern from *:
+    bint __builtin_add_overflow(int64_t a, int64_t b, int64_t* c) nogil
+    bint __builtin_sub_overflow(int64_t a, int64_t b, int64_t* c) nogil
+    bint __builtin_mul_overflow(int64_t a, int64_t b, int64_t* c) nogil
+
+cdef struct Value:
+    int64_t whole
+    double real
+    bint null
+
+
+cdef inline int compare_real(double a, double b) noexcept nogil:
+    """-1, 0 or 1; NaN is the greatest, and equal to itself, as the host has it."""
+    if isnan(a):
+        return 0 if isnan(b) else 1
+    if isnan(b):
+        return -1
+    return (a > b) - (a < b)
+
+
+cdef inline bint _holds(int order, int64_t operation) noexcept nogil:
+    """Whether a comparison (=, <>, <, <=, >, >=) holds for an order."""
+    if operation == 0:
+        return order == 0
+    if operation == 1:
+        return order != 0
+    if operation == 2:
+        return order < 0
+    if operation == 3:
+        return order <= 0
+    if operation == 4:
+        return order > 0
+    return order >= 0
+
+
+cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value* top) except NULL:
+    """Carry out an operation on the values on top of a stack; gives the new top.
+
+    Raises OverflowError where a whole number needs more than 64 bits.
+    """
+    cdef int64_t order
+    if operation == PUSH_INT:
+        top += 1
+        top.whole, top.null = argument, False
+    elif operation == PUSH_REAL:
+        top += 1
+        top.real, top.null = real, False
+    elif operation == PUSH_NULL:
+        top += 1
+        top.null = True
+    elif operation == TO_REAL:
+        top.real = <double>top.whole
+    elif operation == NOT:
+        top.whole = not top.whole
+    elif operation == NEGATE_INT:
+        if __builtin_sub_overflow(0, top.whole, &top.whole) and not top.null:
+            raise OverflowError
+    elif operation == NEGATE_REAL:
+        top.real = -top.real
+    elif operation == IS_NULL:
+        top.whole, top.null = top.null, False
+    else:
+        top -= 1
+        if operation == COALESCE:
+            if top.null:
+                top[0] = top[1]
+        elif operation == AND:
+            if (not top.null and not top.whole) or (not top[1].null and not top[1].whole):
+                top.whole, top.null = 0, False
+            else:
+                top.null = top.null or top[1].null
+                top.whole = 1
+        elif operation == OR:
+            if (not top.null and top.whole) or (not top[1].null and top[1].whole):
+                top.whole, top.null = 1, False
+            else:
+                top.null = top.null or top[1].null
+                top.whole = 0
+        elif operation == DISTINCT_INT or operation == DISTINCT_REAL:
+            if top.null or top[1].null:
+                order = top.null != top[1].null
+            elif operation == DISTINCT_INT:
+                order = top.whole != top[1].whole
+            else:
+                order = compare_real(top.real, top[1].real) != 0
+            top.whole, top.null = order, False
+        else:
+            top.null = top.null or top[1].null
+            if top.null:
+                return top
+            if operation == COMPARE_INT:
+                order = (top.whole > top[1].whole) - (top.whole < top[1].whole)
+                top.whole = _holds(<int>order, argument)
+            elif operation == COMPARE_REAL:
+                top.whole = _holds(compare_real(top.real, top[1].real), argument)
+            elif operation == ADD_INT:
+                if __builtin_add_overflow(top.whole, top[1].whole, &top.whole):
+                    raise OverflowError
+            elif operation == SUBTRACT_INT:
+                if __builtin_sub_overflow(top.whole, top[1].whole, &top.whole):
+                    raise OverflowError
+            elif operation == MULTIPLY_INT:
+                if __builtin_mul_overflow(top.whole, top[1].whole, &top.whole):
+                    raise OverflowError
+            elif operation == ADD_REAL:
+                top.real += top[1].real
+            elif operation == SUBTRACT_REAL:
+                top.real -= top[1].real
+            elif operation == MULTIPLY_REAL:
+                top.real *= top[1].real
+            elif operation == DIVIDE_REAL:
+                if top[1].real == 0:
+                    top.null = True
+                else:
+                    top.real /= top[1].real
+    return top

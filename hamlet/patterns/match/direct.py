@@ -1,0 +1,328 @@
+"""Few rows at a time, without the host: conditions that compare columns run in the kernel, row by row.
+
+A statement qualifies whose conditions read the candidate row and rows before it, by comparisons and arithmetic that
+the kernel has, whose table is pushed as it is, and that is ordered by plain columns. What it gives is computed here
+where it is rows of the match, counts and sums of them; anything else is put to the host, match by match.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hamlet.patterns.automaton._live import Live, Partition
+from hamlet.patterns.match.direct_conditions import compile_conditions
+from hamlet.patterns.match.direct_rows import RowForm, compile_rows
+from hamlet.patterns.match.evaluate import SKIPS, arrays_of, skip_members
+
+if TYPE_CHECKING:
+    from hamlet.patterns.match.evaluate import Meaning
+
+FEW = 64  # rows of a push up to which they are taken one by one
+_BEFORE_ALL = -(2**63)
+_ROW_BYTES = 56  # of a tuple
+_CELL_BYTES = 24  # of a number in it
+Match = tuple[int, int, int, Any]
+
+
+@dataclass
+class Columns:
+    """The columns of a table, and which of them a statement is partitioned and ordered by.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+    keys, order : tuple of int
+        Places of columns.
+    """
+
+    schema: pa.Schema
+    keys: tuple[int, ...]
+    order: tuple[int, ...]
+    places: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.places = {name.lower(): place for place, name in enumerate(self.schema.names)}
+
+    def place(self, text: str) -> int | None:
+        """The place of the column that an expression is."""
+        bare = text.strip()
+        if bare[:1] == '"' and bare[-1:] == '"' and len(bare) > 1:
+            bare = bare[1:-1].replace('""', '"')
+        return self.places.get(bare.lower())
+
+
+_INTEGERS = {pa.int8(): 7, pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
+
+
+class Intake:
+    """Rows as tuples of the columns of a schema, where each value has the type that its column asks for."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._names = schema.names
+        self._kinds: list[type] = []
+        self._good: dict[tuple[type, ...], tuple[int, ...]] = {}  # places of integers that become doubles
+        self._has_times = pa.timestamp("us") in schema.types
+        self._bounds = [(place, 1 << bits) for place, kind in enumerate(schema.types) if (bits := _INTEGERS.get(kind))]
+        for kind in schema.types:
+            self._kinds.append(_python_type(kind))
+
+    def rows(self, events: Any) -> list[tuple[Any, ...]] | None:
+        """Few rows as tuples, None where they are many or need the host's eyes."""
+        if isinstance(events, dict):
+            events = [events]
+        if not isinstance(events, list) or len(events) > FEW:
+            return None
+        found = []
+        for event in events:
+            if type(event) is not dict:
+                return None
+            values: tuple[Any, ...] = tuple(map(event.get, self._names))
+            types = tuple(map(type, values))
+            widened = self._good.get(types)
+            if widened is None:
+                widened = self._fitting(types)
+                if widened is None:
+                    return None
+            if widened:
+                values = tuple(float(value) if place in widened else value for place, value in enumerate(values))
+            for place, bound in self._bounds:
+                value = values[place]
+                if value is not None and not -bound <= value < bound:
+                    return None
+            if self._has_times and any(type(each) is datetime and each.tzinfo is not None for each in values):
+                return None
+            found.append(values)
+        return found
+
+    def _fitting(self, types: tuple[type, ...]) -> tuple[int, ...] | None:
+        """Which integers become doubles, None where a value is of another type than its column."""
+        widened = []
+        for place, (given, asked) in enumerate(zip(types, self._kinds, strict=True)):
+            if given is asked or given is type(None):
+                continue
+            if asked is not float or given is not int:
+                return None
+            widened.append(place)
+        self._good[types] = tuple(widened)
+        return self._good[types]
+
+
+def _python_type(kind: pa.DataType) -> type:
+    """The type of a column's values; `object` for one that rows are not taken with one by one."""
+    if kind in _INTEGERS:
+        return int
+    known = {pa.float64(): float, pa.string(): str, pa.large_string(): str, pa.bool_(): bool, pa.date32(): date}
+    known[pa.timestamp("us")] = datetime
+    return known.get(kind, object)
+
+
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def ticks(value: Any) -> int:
+    """A time as the kernel compares it."""
+    return value if type(value) is int else (value - _EPOCH) // _MICROSECOND
+
+
+def _chooser(places: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """From a row to a tuple of some of its columns."""
+    if len(places) == 1:
+        [place] = places
+        return lambda row: (row[place],)
+    return itemgetter(*places) if places else lambda _: ()
+
+
+class Direct:
+    """A statement over few rows at a time.
+
+    Parameters
+    ----------
+    columns : Columns
+    live : Live
+    values : callable
+        From a row to what conditions read.
+    back : int
+        The most rows before a start that anything reads.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        live: Live,
+        values: Callable[[tuple[Any, ...]], tuple[Any, ...]],
+        back: int,
+        form: RowForm | None,
+    ) -> None:
+        self.columns, self._live, self._values, self.back, self.form = columns, live, values, back, form
+        self.intake = Intake(columns.schema)
+        self.parts: dict[tuple[Any, ...], Partition] = {}
+        self.pending: list[tuple[Any, ...]] = []  # a heap of (time, other columns of ORDER BY, number, row)
+        self.mark = _BEFORE_ALL
+        self._count = 0
+        self._deadlines: list[tuple[int, int, tuple[Any, ...]]] = []
+        self.bounded = False
+        self.leading = columns.order[0] if columns.order else None
+        self.key = _chooser(columns.keys)
+
+    def time(self, row: tuple[Any, ...]) -> int:
+        """The time of a row."""
+        return ticks(row[self.leading]) if self.leading is not None else 0
+
+    def add(self, row: tuple[Any, ...], time: int) -> None:
+        """A row that waits for rows before it."""
+        self._count += 1
+        if len(self.columns.order) > 1:
+            others = tuple((row[place] is None, row[place] or 0) for place in self.columns.order[1:])
+            heapq.heappush(self.pending, (time, others, self._count, row))
+        else:
+            heapq.heappush(self.pending, (time, self._count, row))
+
+    def part(self, key: tuple[Any, ...]) -> Partition:
+        """The partition of a key."""
+        found = self.parts.get(key)
+        if found is None:
+            found = self.parts[key] = Partition(self._live)
+        return found
+
+    def take(self, part: Partition, row: tuple[Any, ...], time: int) -> None:
+        """A row before which no other comes any more."""
+        part.take(row, time, self._values(row))
+
+    def release(self) -> list[tuple[tuple[Any, ...], Partition, list[Match], tuple[int, int] | None]]:
+        """Match the rows that no other comes before any more; gives partitions with matches, or where one cannot go on.
+
+        `settled` has to be called for each of them once its matches have been looked at.
+        """
+        pending, mark = self.pending, self.mark
+        touched: dict[tuple[Any, ...], Partition] = {}
+        while pending and (pending[0][0] < mark or not self.columns.order):
+            entry = heapq.heappop(pending)
+            row = entry[-1]
+            key = self.key(row)
+            part = self.parts.get(key)
+            if part is None:
+                part = self.part(key)
+            part.take(row, entry[0], self._values(row))
+            touched[key] = part
+        while self._deadlines and self._deadlines[0][0] < mark:
+            key = heapq.heappop(self._deadlines)[2]
+            touched[key] = self.parts[key]
+        given = []
+        for key, part in touched.items():
+            found: list[Match] = []
+            stuck = part.settle(mark, found)
+            if found or stuck is not None:
+                given.append((key, part, found, stuck))
+            else:
+                self.settled(key, part)
+        return given
+
+    def settled(self, key: tuple[Any, ...], part: Partition) -> None:
+        """Let go of what a partition needs no more."""
+        part.forget(self.back)
+        if self.bounded:
+            deadline = part.deadline
+            if deadline is not None:
+                self._count += 1
+                heapq.heappush(self._deadlines, (deadline, self._count, key))
+
+    def held(self) -> tuple[int, int]:
+        """Rows and bytes that are kept."""
+        waiting = sum(max(0, len(part.rows) - max(0, part.start - self.back)) for part in self.parts.values())
+        rows = waiting + len(self.pending)
+        size = rows * (_ROW_BYTES + _CELL_BYTES * len(self.columns.schema.names))
+        return rows, size + sum(part.size for part in self.parts.values())
+
+    def fill(self, entries: Sequence[tuple[tuple[Any, ...], Sequence[tuple[Any, ...]], int, int, bool]]) -> None:
+        """Take partitions as tables keep them: key, rows in order, first start, matches so far, whether it begins."""
+        for key, rows, start, number, begins in entries:
+            part = self.part(key)
+            for row in rows:
+                self.take(part, row, self.time(row))
+            part.start, part.number, part.begins = start, number, begins
+            self.settled(key, part)
+
+
+def direct_of(meaning: Meaning, schema: pa.Schema, back: int, ahead: tuple[int, int], outer: str) -> Direct | None:
+    """What takes few rows at a time, None where a statement needs the host for each of them."""
+    clause = meaning.clause
+    columns = _columns(meaning, schema)
+    if columns is None or max(ahead) or meaning.reads_labels or clause.rows == "unmatched":
+        return None
+    conditions = compile_conditions(meaning, columns.places, schema)
+    if conditions is None:
+        return None
+    programs, count, reach, values = conditions
+    within = None
+    if meaning.within is not None:
+        within = _within(meaning.within.text, schema.types[columns.order[0]])
+        if within is None:
+            return None
+    kinds, first, second, variables = arrays_of(meaning.program)
+    live = Live(
+        kinds,
+        first,
+        second,
+        variables,
+        meaning.program.start,
+        programs,
+        count,
+        reach,
+        SKIPS[clause.skip],
+        skip_members(clause),
+        within,
+    )
+    form = compile_rows(meaning, columns.places, columns.keys, schema, outer)
+    found = Direct(columns, live, values, max(back, reach), form)
+    found.bounded = within is not None
+    return found
+
+
+_WITHIN = re.compile(r"\s*INTERVAL\s+'?(\d+)'?\s*(SECOND|MINUTE|HOUR|DAY|MILLISECOND|MICROSECOND)S?\s*", re.IGNORECASE)
+_UNITS = {"SECOND": 10**6, "MINUTE": 6 * 10**7, "HOUR": 36 * 10**8, "DAY": 864 * 10**8}
+_UNITS |= {"MILLISECOND": 1000, "MICROSECOND": 1}
+
+
+def _within(text: str, kind: pa.DataType) -> int | None:
+    """A duration in ticks of the time."""
+    if pa.types.is_integer(kind):
+        return int(text) if text.strip().isdecimal() else None
+    match = _WITHIN.fullmatch(text)
+    return int(match[1]) * _UNITS[match[2].upper()] if match else None
+
+
+def _columns(meaning: Meaning, schema: pa.Schema) -> Columns | None:
+    """The columns, None where a partition or an order is no plain column of a type that can be compared here."""
+    names = [each.lower() for each in schema.names]
+    found = Columns(schema, (), ())
+    if len(set(names)) < len(names) or any(_python_type(kind) is object for kind in schema.types):
+        return None
+    keys = [found.place(each.text) for each in meaning.partition]
+    order = [found.place(each.text) for each in meaning.order]
+    if None in keys or None in order or any(each.descending or each.nulls_first for each in meaning.clause.order):
+        return None
+    found.keys, found.order = tuple(k for k in keys if k is not None), tuple(o for o in order if o is not None)
+    if any(_python_type(schema.types[place]) not in (int, str, bool) for place in found.keys):
+        return None
+    if found.order and schema.types[found.order[0]] not in (pa.int64(), pa.timestamp("us")):
+        return None
+    if any(schema.types[place] not in (pa.int64(), pa.string()) for place in found.order[1:]):
+        return None
+    return found
+
+
+def table_of_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema.names)
+    return pa.table(
+        [pa.array(list(column), kind) for column, kind in zip(columns, schema.types, strict=True)], schema=schema
+    )

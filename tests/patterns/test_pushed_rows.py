@@ -1,0 +1,149 @@
+"""Few rows at a time: taken one by one in the kernel, they give what a run over all of them gives."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet.matching import Matcher
+from tests.random_patterns import Generator, pushed
+
+SCHEMA = pa.schema(
+    [
+        ("at", pa.timestamp("us")),
+        ("user", pa.string()),
+        ("page", pa.string()),
+        ("price", pa.float64()),
+        ("items", pa.int64()),
+        ("seen", pa.bool_()),
+        ("day", pa.date32()),
+    ]
+)
+CLAUSES = (
+    """PARTITION BY user ORDER BY at MEASURES FIRST(at) AS since, LAST(b.price) AS p, COUNT(v.*) AS n, CLASSIFIER() AS c
+    PATTERN (v+ b) WITHIN INTERVAL '5' MINUTE
+    DEFINE v AS page IN ('view', 'cart'), b AS page = 'buy' AND price >= 1.5""",
+    """PARTITION BY user ORDER BY at MEASURES SUM(items) AS s, MIN(a.items) AS low, MAX(items) AS high,
+    COUNT(page) AS c, LAST(items) - FIRST(items) + 1 AS d, MATCH_NUMBER() AS m, PREV(FIRST(items), 2) AS before
+    AFTER MATCH SKIP TO NEXT ROW PATTERN (a b{1,2}? | c) DEFINE a AS items > PREV(items) + 1,
+    b AS seen OR PREV(page) <> 'view', c AS items BETWEEN 2 AND 3 AND NOT seen""",
+    """ORDER BY at, items MEASURES AVG(price) AS mean, STRING_AGG(user, '') AS users
+    PATTERN (PERMUTE(a, b) c*) DEFINE a AS user = 'x', b AS user = 'y', c AS price IS NULL OR price * 2 < 4""",
+    """PARTITION BY user, seen ORDER BY at MEASURES day AS day, LAST(day) AS last ALL ROWS PER MATCH
+    PATTERN (^ a? b+) DEFINE a AS PREV(items, 3) = 1, b AS -items < -1 AND coalesce(price, 2.5) > 1""",
+)
+OUTER = ("SELECT * FROM clicks MATCH_RECOGNIZE ({}) AS m", "SELECT * FROM clicks c MATCH_RECOGNIZE ({}) WHERE 1 < 2")
+
+
+def clicks(dice: random.Random, count: int) -> list[dict[str, Any]]:
+    start = datetime.datetime(2024, 3, 5)
+    rows = []
+    for _ in range(count):
+        start += datetime.timedelta(seconds=dice.choice((0, 20, 60, 200)))
+        rows.append(
+            {
+                "at": start,
+                "user": dice.choice(("x", "y", None)),
+                "page": dice.choice(("view", "view", "cart", "buy", None)),
+                "price": dice.choice((1, 1.5, 2.0, None)),
+                "items": dice.choice((1, 2, 3, 5, None)),
+                "seen": dice.choice((True, False, None)),
+                "day": start.date(),
+            }
+        )
+    return rows
+
+
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_rows_of_single_pushes_are_those_of_a_run(clause: str, outer: str) -> None:
+    text, dice = outer.format(clause), random.Random(len(clause))
+    for count in (3, 90):
+        rows = clicks(dice, count)
+        expected = hamlet.sql(text, {"clicks": pa.Table.from_pylist(rows, SCHEMA)}).rows()
+        matcher = Matcher(text, SCHEMA)
+        assert matcher._can_direct
+        found: list[dict[str, Any]] = []
+        place = 0
+        while place < len(rows):
+            size = dice.choice((1, 1, 1, 2, 5, 70 if count > 80 else 1))
+            some: Any = rows[place : place + size]
+            found += matcher.push(pa.Table.from_pylist(some, SCHEMA) if size == 5 else some)
+            place += size
+            if dice.random() < 0.05:
+                matcher = Matcher.restore(text, matcher.save())
+            if place < len(rows) and dice.random() < 0.1:
+                found += matcher.advance(rows[place]["at"])
+        assert matcher.held["rows"] <= len(rows)
+        found += matcher.close()
+        assert sorted(map(str, found)) == sorted(map(str, expected))
+        assert all(list(row) == matcher.rows_schema.names for row in found)
+
+
+def test_random_patterns_row_by_row() -> None:
+    shown = 0
+    for seed in range(8):
+        case = Generator(seed, back=True).case()
+        if "$" in case.sql:
+            continue
+        found, expected = pushed(case, seed)
+        assert found == expected, f"seed {seed}\n{case.sql}\n{case.rows}"
+        shown += bool(expected)
+    assert shown > 1
+
+
+def matcher_of(clause: str, **options: Any) -> Matcher:
+    schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
+    found = Matcher(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", schema, **options)
+    assert found._can_direct
+    return found
+
+
+def test_time_decides_starts_of_other_partitions() -> None:
+    matcher = matcher_of("PARTITION BY k ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a+) WITHIN 10 DEFINE a AS v > 0")
+    assert matcher.push({"k": "x", "ts": 1, "v": 1}) == []
+    assert matcher.push({"k": "y", "ts": 5, "v": 1}) == []
+    assert matcher.push({"k": "y", "ts": 12, "v": 0}) == [{"k": "x", "n": 1}]
+    assert matcher.held["rows"] == 2
+    assert matcher.advance(13) == [{"k": "y", "n": 1}]
+    assert matcher.close() == []
+
+
+def test_a_long_run_that_fails_costs_its_length() -> None:
+    matcher = matcher_of("ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a+ b) DEFINE a AS v = 1, b AS v = 2")
+    for ts in range(0, 20_000, 50):
+        assert matcher.push([{"k": "x", "ts": ts + place, "v": 1} for place in range(50)]) == []
+    assert matcher.held["rows"] == 20_000
+    assert matcher.push([{"k": "x", "ts": 20_000, "v": 3}, {"k": "x", "ts": 20_001, "v": 3}]) == []
+    assert matcher.held["rows"] == 1
+
+
+def test_late_rows_and_rows_that_do_not_fit() -> None:
+    matcher = matcher_of("ORDER BY ts MEASURES v AS v PATTERN (a) DEFINE a AS v > 0", lateness=2, late="drop")
+    assert matcher.push([{"ts": 5, "v": 1}, {"ts": 3, "v": 2}, {"ts": 2, "v": 3}]) == []
+    assert matcher.push({"ts": 6, "v": 1}) == [{"v": 2}]
+    assert matcher.stats == {"events": 4, "late_events": 1, "rows": 1}
+    with pytest.raises(hamlet.DataError, match="no time"):
+        matcher.push([{"ts": 7, "v": 1}, {"v": 1}])
+    with pytest.raises(hamlet.DataError, match="does not fit the schema"):
+        matcher.push({"ts": 7, "v": "seven"})
+    assert matcher.close() == [{"v": 1}, {"v": 1}]
+
+
+def test_where_matching_cannot_go_on() -> None:
+    matcher = matcher_of("PARTITION BY k ORDER BY ts AFTER MATCH SKIP TO a PATTERN (a b) DEFINE b AS v > 1")
+    matcher.push([{"k": "x", "ts": 1, "v": 1}, {"k": "x", "ts": 2, "v": 2}])
+    with pytest.raises(hamlet.DataError, match="k = x, a is the match's first row"):
+        matcher.push({"k": "x", "ts": 3, "v": 2})
+
+
+def test_whole_numbers_beyond_64_bits() -> None:
+    matcher = matcher_of("ORDER BY ts MEASURES v AS v PATTERN (a) DEFINE a AS v * 3 > 0")
+    matcher.push({"ts": 1, "v": 2**62})
+    with pytest.raises(hamlet.DataError, match="64 bits"):
+        matcher.push({"ts": 2, "v": 1})
