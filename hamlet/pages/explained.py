@@ -12,16 +12,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hamlet.language.schema import Schema
-from hamlet.output.place import check_place
-from hamlet.pages.drawing import Arrow, State, drawing
-from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
-from hamlet.planner.explain import view
-from hamlet.planner.workload import Workload
-from optimizer.explain import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
-from optimizer.explain_sharing import REASONS, kleene_text
-from optimizer.explain_sharing_text import benefit_text, single_text
-from optimizer.explain_text import (
+from hamlet.explanation.sharing import REASONS, kleene_text
+from hamlet.explanation.sharing_text import benefit_text, single_text
+from hamlet.explanation.text import (
     granularity_lines,
     memory_lines,
     operator_lines,
@@ -29,6 +22,13 @@ from optimizer.explain_text import (
     partition_text,
     window_text,
 )
+from hamlet.explanation.views import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
+from hamlet.language.schema import Schema
+from hamlet.output.place import check_place
+from hamlet.pages.drawing import Arrow, State, drawing
+from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
+from hamlet.planner.explain import view
+from hamlet.planner.workload import Workload
 from optimizer.merge import SharingGroup
 from optimizer.pasts import Place
 from optimizer.roles import Part

@@ -1,4 +1,4 @@
-"""How a workload will run, before any event is read: what `optimizer.explain` shows, taken from the engine's tables.
+"""How a workload will run, before any event is read: what is shown, taken from the engine's tables.
 
 Source: §5.
 """
@@ -14,6 +14,23 @@ import pyarrow as pa
 
 from hamlet._core import SOURCES
 from hamlet.errors import OptionError, one_of
+from hamlet.explanation.document import as_json
+from hamlet.explanation.dot import as_dot
+from hamlet.explanation.sharing import Prices, SharingView
+from hamlet.explanation.text import as_text, window_text
+from hamlet.explanation.views import (
+    Cause,
+    LinearMaps,
+    Matching,
+    Memory,
+    QueryView,
+    Served,
+    Step,
+    Steps,
+    Variable,
+    Window,
+    WorkloadView,
+)
 from hamlet.input.columns import StringPool
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
@@ -45,23 +62,6 @@ from hamlet.planner.tables import QueryTables
 from hamlet.planner.timeline import Calendar, Line, line_of
 from hamlet.planner.together import find_together, names_in
 from hamlet.planner.workload import Workload
-from optimizer.explain import (
-    Cause,
-    LinearMaps,
-    Matching,
-    Memory,
-    QueryView,
-    Served,
-    Step,
-    Steps,
-    Variable,
-    Window,
-    WorkloadView,
-)
-from optimizer.explain_dot import as_dot
-from optimizer.explain_json import as_json
-from optimizer.explain_sharing import Prices, SharingView
-from optimizer.explain_text import as_text, window_text
 from optimizer.plan import QueryFacts, plan
 from optimizer.template import START, Template
 
@@ -97,7 +97,7 @@ def explain(
         Of the input; without it the unit of time is unknown, and attributes without a declared type are taken for
         numbers.
     shown_as : {'text', 'dot', 'json'}
-        The JSON document is described in `optimizer.explain_json`.
+        The JSON document is described in `hamlet.explanation.document`.
     timezone : str, optional
         The time zone in which days and weeks begin, where the schema does not say so.
 
@@ -419,7 +419,7 @@ def _transitions(
 
 
 def _reads(tables: QueryTables, begin: int, end: int) -> Iterator[str]:
-    """Names, in `optimizer.explain.READS`, of what a state's transitions read: in their order, one each.
+    """Names, in `hamlet.explanation.views.READS`, of what a state's transitions read: in their order, one each.
 
     A transition has one source, or several searches that differ in nothing but the index.
     """

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hamlet.kernel.operators.matching.operator import SIZES
 from hamlet.planner.matching_tables import MatchingTables
 from hamlet.planner.memory import ALLOCATION, WIDER, WORD
-from optimizer.explain import Bound, Line
+from optimizer.bounds import Bound, Line
 
 PLACE = 8 + 2 * 2 * 16  # a partition's pointer, and its entries of the calendar, which grows by doubling
 GROWTH = 3  # a list grows by doubling, and its old block is there while it is copied

@@ -15,7 +15,7 @@ import pytest
 from hamlet.input.buffers import filled, from_list, from_numpy, from_texts, scalar, to_numpy
 
 HEAVY = ("pandas", "pyspark", "jinja2", "igraph", "duckdb", "sympy", "scipy", "matplotlib", "polars", "pyarrow.dataset")
-NEVER = (*HEAVY, "rich.progress", "hamlet.engine.checkpointing", "hamlet.planner.explain", "optimizer.explain")
+NEVER = (*HEAVY, "rich.progress", "hamlet.engine.checkpointing", "hamlet.planner.explain", "hamlet.explanation.views")
 RUN = """
 import json, sys
 from hamlet.cli import main

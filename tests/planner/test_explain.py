@@ -15,11 +15,11 @@ from click.testing import CliRunner
 
 from hamlet.cli import cli
 from hamlet.errors import OptionError, WorkloadError
+from hamlet.explanation.views import READS, duration_text
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 from hamlet.planner.explain import RENDERINGS, explain
 from hamlet.planner.workload import Workload
-from optimizer.explain import READS, duration_text
 from tests.case_files import PENDING, cases
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from hamlet.explanation.sharing import REASONS
 from hamlet.planner import calibration
 from hamlet.planner.explain import explain
 from hamlet.planner.workload import Workload
 from optimizer.apart import Reason
 from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, non_shared_cost, shared_cost
-from optimizer.explain_sharing import REASONS
 from tests.planner.test_explain import check_dot
 from tests.strategies import Features, random_case
 

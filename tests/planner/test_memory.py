@@ -19,7 +19,7 @@ from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.planner.memory import bound
 from hamlet.planner.workload import Workload
-from optimizer.explain import Bound
+from optimizer.bounds import Bound
 
 KEYS = 100
 

@@ -12,13 +12,13 @@ import pytest
 import hamlet
 from hamlet.engine.options import Options
 from hamlet.errors import OptionError
+from hamlet.explanation.views import OPERATORS as EXPLAINED
 from hamlet.input.columns import StringPool
 from hamlet.input.events import open_events
 from hamlet.planner import paths
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.paths import FEATURES, OPERATORS, Paths
 from hamlet.planner.physical import PhysicalPlan, physical_plan
-from optimizer.explain import OPERATORS as EXPLAINED
 from tests.comparison import difference, in_file_order
 
 ROOT = Path(__file__).resolve().parents[2]

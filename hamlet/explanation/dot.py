@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from optimizer.explain import QueryView, Steps, WorkloadView, bracketed, duration_text, negated_texts
-from optimizer.explain_sharing import SharingView, kleene_text
-from optimizer.explain_sharing_text import listed
+from hamlet.explanation.sharing import SharingView, kleene_text
+from hamlet.explanation.sharing_text import listed
+from hamlet.explanation.views import QueryView, Steps, WorkloadView, bracketed, duration_text, negated_texts
 from optimizer.merge import SharingGroup
 from optimizer.template import START
 

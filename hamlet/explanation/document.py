@@ -1,4 +1,4 @@
-"""The facts of `optimizer.explain` as a JSON document.
+"""The facts of `hamlet.explanation.views` as a JSON document.
 
 It is stable: keys may be added, `version` changes when one is renamed, removed or changes its meaning.
 
@@ -12,7 +12,7 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     ``together[]`` (names of queries for which single events are kept once, with sums for each), ``bursts[]``
     (``type``, and the names of the ``queries`` that can share its bursts).
 ``sharing``, ``constants``
-    What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
+    What queries share, and the prices that decide about it: `hamlet.explanation.sharing`.
 ``queries[]``
     ``name``, ``pattern``, ``returns`` (texts), ``class`` (place in ``classes``), ``variables``, ``partition``,
     ``groups``, ``window``, ``templates``, ``rung``, ``operator``, ``memory``, ``maps``.
@@ -30,19 +30,19 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     ``states[]``: ``id`` (0 is the start), ``variable``, ``type``, ``start``, ``final``, ``end_guards`` (negated
     patterns that must not match after the last event), ``kleene`` (lies on a cycle). ``transitions[]``: ``source``,
     ``target``, ``variable``, ``guards`` (negated patterns that must not match in the gap), ``predicate`` (text or
-    null), ``reads`` (a key of `optimizer.explain.READS`). ``guards[]``: ``pattern`` and its own ``template``.
+    null), ``reads`` (a key of `hamlet.explanation.views.READS`). ``guards[]``: ``pattern`` and its own ``template``.
 ``queries[].rung``
     ``name`` (``state-grained``, ``indexed`` or ``event-grained``), ``because[]`` (``predicate``; ``inside``: the
     negated pattern that it belongs to, or null; ``reads``: ``search`` or ``scan``).
 ``queries[].operator``
-    ``exact`` and ``float``, by what numbers are: ``operator`` (a key of `optimizer.explain.OPERATORS`), ``instead``
+    ``exact`` and ``float``, by what numbers are: ``operator`` (a key of `views.OPERATORS`), ``instead``
     (the next faster one that the query might have had, or null), ``reason`` (why it does not have that one, or null),
     ``beyond`` (who takes over where numbers are beyond 64 bits, if not the usual one, or null).
 ``queries[].memory``
     ``class`` (``independent of the event rate``, ``linear in the window's matched events`` or ``linear``);
     ``because[]`` as above;
     ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
-    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with;
+    bytes at most, see `optimizer.bounds.Bound`, null where no bound is known; ``grows[]``: what else it grows with;
     ``lane``: what the bounds call a window.
 ``queries[].matching``
     Null, or of a query that the matching operator runs: ``semantics``, ``span`` (text or null), ``session`` (true or
@@ -55,8 +55,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from optimizer.explain import Memory, QueryView, Steps, WorkloadView, duration_text
-from optimizer.explain_sharing import as_parts
+from hamlet.explanation.sharing import as_parts
+from hamlet.explanation.views import Memory, QueryView, Steps, WorkloadView, duration_text
 from optimizer.template import START
 
 VERSION = 1

@@ -1,4 +1,4 @@
-"""What a workload will do, as facts; `explain_text`, `explain_dot` and `explain_json` render them.
+"""What a workload will do, as facts; `text`, `dot` and `document` render them.
 
 The engine fills the dataclasses of this module, the functions of those modules turn them into a string.
 
@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from optimizer.bounds import Bound as Bound
-from optimizer.bounds import Line as Line
-from optimizer.explain_sharing import SharingView
+from hamlet.explanation.sharing import SharingView
+from optimizer.bounds import Bound
 from optimizer.merge import SubPattern
 from optimizer.plan import Plan
 from optimizer.template import Template

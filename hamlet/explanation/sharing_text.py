@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from optimizer.explain import WorkloadView, bracketed, duration_text
-from optimizer.explain_sharing import REASONS, Benefit, SharingView, kleene_text
-from optimizer.explain_words import counted, field, wrapped
+from hamlet.explanation.sharing import REASONS, Benefit, SharingView, kleene_text
+from hamlet.explanation.views import WorkloadView, bracketed, duration_text
+from hamlet.explanation.words import counted, field, wrapped
 from optimizer.merge import SharingGroup, SubPattern
 from optimizer.merged import MergedTemplate
 from optimizer.template import START

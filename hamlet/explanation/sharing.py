@@ -1,4 +1,4 @@
-"""What queries may share, what that is worth and who stays apart, as facts and as JSON; part of `optimizer.explain`.
+"""What queries may share, what that is worth and who stays apart, as facts and as JSON; a part of the views.
 
 ``sharing.groups[]``
     ``queries`` (names), ``pane`` (duration), ``template`` (Fig. 3), ``sub_patterns``, ``equal_states`` (sets of

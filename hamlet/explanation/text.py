@@ -9,12 +9,11 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-from optimizer.explain import (
+from hamlet.explanation.sharing_text import listed, sharing_text
+from hamlet.explanation.views import (
     GROWING,
     OPERATORS,
-    Bound,
     Cause,
-    Line,
     Memory,
     QueryView,
     Steps,
@@ -24,9 +23,9 @@ from optimizer.explain import (
     bracketed,
     negated_texts,
 )
-from optimizer.explain import duration_text as in_words
-from optimizer.explain_sharing_text import listed, sharing_text
-from optimizer.explain_words import WIDTH, counted, field, wrapped
+from hamlet.explanation.views import duration_text as in_words
+from hamlet.explanation.words import WIDTH, counted, field, wrapped
+from optimizer.bounds import Bound, Line
 from optimizer.template import START
 
 SHOWN = 40  # lines of a template; the JSON document has them all
