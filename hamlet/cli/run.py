@@ -36,7 +36,6 @@ from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.sql import is_sql, run_statements, text_of
 from hamlet.engine.live_filter import filter_of
-from hamlet.engine.where import chosen_events
 from hamlet.input.events import EventSource
 from hamlet.input.live.lines import LineForm
 from hamlet.output.files import check_format, stream_out, write
@@ -145,8 +144,7 @@ def command(
     columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows")}
     checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None
-    events = chosen_events(events, since, until, where)
-    results = _compute(checked, events, quiet, options)
+    results = _compute(checked, events, quiet, {**options, "since": since, "until": until, "where": where})
     if limit is not None and output is not None:
         results = _first(results, limit)
     if output is None:

@@ -371,3 +371,12 @@ def test_every_command_has_examples(command: str, capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert f"Examples:\n    hamlet {command}" in out or 'Examples:\n    eval "$(hamlet completion' in out
     assert max(map(len, out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("choice", [("--where", "type <> 'C'"), ("--from", "4"), ("--to", "3")])
+def test_a_choice_of_events_is_the_reason(
+    folder: Path, capfd: pytest.CaptureFixture[str], choice: tuple[str, str]
+) -> None:
+    (folder / "c.sase").write_text("RETURN COUNT(*) PATTERN C WITHIN 10 s", encoding="utf-8")
+    assert main(["run", "c.sase", "--input", "e.parquet", *choice]) == 0
+    assert f"q1: no rows, because {choice[0]} leaves out the only C event" in capfd.readouterr().err
