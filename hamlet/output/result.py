@@ -56,6 +56,7 @@ class Results(Frames):
         self.run_warnings = tuple(warnings)  # all but what depends on types of columns
         self._lister: Callable[..., TrendSample] | None = None
         self._explainer: Callable[..., Evidence] | None = None
+        self._workload: Any = None  # what they were asked of, where that is known
         self._infinite: dict[str, int] = {}
         self._types: dict[str, tuple[str | None, ...]] = {}  # under auto, of queries that were asked for
 
@@ -87,6 +88,18 @@ class Results(Frames):
     def __repr__(self) -> str:
         counts = ", ".join(f"{each.name}: {len(each)}" for each in self.by_query)
         return f"<Results, rows by query: {counts}>"
+
+    def explain(self) -> str:
+        """How they were computed: the text of ``hamlet explain`` for the workload.
+
+        Raises
+        ------
+        UnsupportedError
+            If the results come from a job of Spark.
+        """
+        if self._workload is None:
+            raise UnsupportedError("these results do not know their workload; ask it: workload.explain()")
+        return str(self._workload.explain())
 
     def trends(self, query: str, window: Any = None, group: Any = None, limit: int = 5) -> TrendSample:
         """Some of the trends that a row counts, event by event: the shortest first, however many there are.

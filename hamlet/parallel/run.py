@@ -157,6 +157,7 @@ def run(
     results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "since": since, "until": until}
     explainer = partial(_why, engine.workload, events, {**options, **again})
+    results._workload = engine.workload
     results.listed_by(partial(_trends, engine.workload, source), explainer)
     for each in warnings:
         _LOG.warning(each)

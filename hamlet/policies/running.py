@@ -105,6 +105,19 @@ class Results(Frames):
             raise OptionError(f"there is no policy {policy!r}; {hint}")
         return self._tables[policy]
 
+    def explain(self) -> str:
+        """How they were computed: the text of ``hamlet explain`` for each policy.
+
+        Raises
+        ------
+        UnsupportedError
+            If the results come from elsewhere.
+        """
+        if self._events is None:
+            raise UnsupportedError("these results do not know their policies; ask them: policy.explain()")
+        policies, _, options = self._events
+        return "\n\n".join(each.explain(negate=options.get("negate", False)) for each in policies)
+
     def why(self, row: Mapping[str, Any]) -> Evidence:
         """The proof behind a row, or behind its absence (`hamlet.why.policies.why`).
 

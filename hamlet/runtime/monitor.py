@@ -141,6 +141,11 @@ class Monitor(ABC):
         )
         return "".join(each._repr_html_() for each in texts) + f"<p>kept: {kept}</p>"
 
+    def __repr__(self) -> str:
+        texts = self._text if isinstance(self._text, list) else [self._text]
+        kept = "closed" if self._closed or self._failed is not None else f"{self.held['rows']:,} rows kept"
+        return f"<{type(self).__name__} of {', '.join(map(repr, texts))}, {kept}>"
+
     def __enter__(self) -> Self:
         return self
 

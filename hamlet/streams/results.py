@@ -231,6 +231,19 @@ class Results(Frames):
         self._asked = spec, events, options
         return self
 
+    def explain(self) -> str:
+        """How they were computed: the text of ``hamlet explain`` for each specification.
+
+        Raises
+        ------
+        UnsupportedError
+            If the results come from elsewhere.
+        """
+        if self._asked is None:
+            raise UnsupportedError("these results do not know their specification; ask it: specification.explain()")
+        asked = self._asked[0] if isinstance(self._asked[0], list | tuple) else [self._asked[0]]
+        return "\n\n".join(each.explain() for each in asked)
+
     def why(self, row: Mapping[str, Any], limit: int = 1000) -> Evidence:
         """The values behind a row, or behind its absence (`hamlet.why.values.why`).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,9 @@ def test_a_run_of_verdicts_hears_the_limit_of_memory() -> None:
     events += [{"time": time + 30_000, "type": "withdraw", "u": 0} for time in range(20_000)]
     with pytest.raises(MemoryLimitError, match="needs more memory than its limit"):
         policies.run(policy, events, verdicts="all", max_memory="20 kB")
+
+
+@each_notation
+def test_results_and_monitors_say_what_runs(notation: str) -> None:
+    assert _ran(notation).explain() == _monitor(notation).explain()
+    assert re.fullmatch(r"<(Engine|Monitor) of <.*>, 0 rows kept>", repr(_monitor(notation)))
