@@ -17,7 +17,7 @@ from hamlet.cli.loading import load
 from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.engine.where import chosen_events
-from hamlet.errors import DataError, Diagnostic, WorkloadError
+from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError
 from hamlet.input.csvform import CsvForm
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification
@@ -350,7 +350,27 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
         return _follow(specs[0], settings, options)
     from hamlet.spark.specifications import submit as submit_specification
 
-    return submit_specification(specs[0], settings, options)
+    columns = settings.columns
+    if columns.get("bad_rows") == "drop" or columns.get("delimiter") is not None:
+        raise OptionError(
+            "--bad-rows drop and --delimiter are not supported for a specification on Spark; use hamlet monitor"
+        )
+    names = ("time_column", "time_unit", "input_format")
+    return submit_specification(
+        specs[0],
+        settings.source or "",
+        options["output"],
+        slices=options.get("slices") or options.get("partitions"),
+        values=settings.values,
+        start=settings.start,
+        where=settings.where,
+        since=settings.since,
+        until=settings.until,
+        master=options["master"],
+        output_format=options["output_format"],
+        overwrite=bool(options["overwrite"]),
+        **{name: columns[name] for name in names if columns.get(name) is not None},
+    )
 
 
 def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -257,9 +257,9 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
     started = time.perf_counter()
     stats = submit(
         text_of(workload),
-        workload,
         tables_of(source, options["input_format"]),
         output,
+        source=workload,
         master=options["master"],
         input_format=options["input_format"],
         output_format=options["output_format"] or "parquet",
@@ -280,10 +280,10 @@ def _match_stream(workload: str, source: Input, output: str, quiet: bool, option
     lateness = options["lateness"]
     stats = submit_stream(
         text_of(workload),
-        workload,
         tables_of(source, options["input_format"]),
         output,
         options["checkpoint"],
+        source=workload,
         slices=options["slices"] or options["partitions"],
         lateness=int(lateness) if lateness.isdecimal() else lateness,
         late=options["late"],

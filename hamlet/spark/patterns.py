@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, UnsupportedOperationException
@@ -45,7 +45,7 @@ from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late
 from hamlet.spark.counters import DroppedParam
 from hamlet.spark.following import Watch, awaited, followed_folder, notes_of, places
 from hamlet.spark.input import Told, arriving, local_output, local_path
-from hamlet.spark.options import Follow
+from hamlet.spark.options import Follow, FollowOptions
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
 from hamlet.spark.pattern_stream import Clause as Alone
 from hamlet.spark.pattern_stream import pattern_frame
@@ -123,10 +123,10 @@ def sql(
 
 def submit(
     text: str,
-    source: str,
     inputs: Mapping[str, Sequence[str]] | Sequence[str],
     output: str,
     *,
+    source: str = "<sql>",
     dialect: str = "spark",
     master: str | None = None,
     input_format: str | None = None,
@@ -155,6 +155,20 @@ def submit(
     return {"rows": rows}
 
 
+class PatternStreamOptions(FollowOptions, total=False):
+    """The options of `submit_stream`, by name."""
+
+    master: str | None
+    dialect: str
+    slices: int | None
+    lateness: Lateness
+    late: str
+    input_format: str | None
+    delimiter: str | None
+    bad_rows: BadRows
+    output_format: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class PatternStream(Follow):
     """How `submit_stream` runs."""
@@ -171,11 +185,12 @@ class PatternStream(Follow):
 
 def submit_stream(
     text: str,
-    source: str,
     inputs: Mapping[str, Sequence[str]] | Sequence[str],
     output: str,
     checkpoint: str,
-    **options: Any,
+    *,
+    source: str = "<sql>",
+    **options: Unpack[PatternStreamOptions],
 ) -> dict[str, Any]:
     """Run a text over folders and what is added to them, until the job is stopped.
 
@@ -183,8 +198,7 @@ def submit_stream(
 
     Parameters
     ----------
-    text, source : str
-        The text, and its name in messages.
+    text : str
     inputs : mapping of str to sequence of str
         Tables by name: folders, the first file of which says what the columns are.
     output, checkpoint : str
@@ -203,7 +217,7 @@ def submit_stream(
     dict
         ``batches``, ``events``, ``late_events``, ``rows`` and ``notes`` of this run; each query counts what it reads.
     """
-    chosen = made_of(PatternStream, options)
+    chosen = made_of(PatternStream, options, ("source",))
     check_late(chosen.late)
     script = parsed(text, chosen.dialect, source)
     folders = {name: [*paths] for name, paths in named_tables(script, inputs).items()}

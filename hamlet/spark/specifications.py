@@ -7,20 +7,24 @@ Deadlines that only events of other slices pass are run up to the time of the la
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
-from hamlet.errors import DataError, OptionError
+from hamlet.errors import DataError
 from hamlet.input.files import event_files, matching
 from hamlet.output.columnar import file_writer
+from hamlet.output.files import check_format
 from hamlet.output.place import check_destination, staged
+from hamlet.runtime.options import check_unit, made_of, takes
 from hamlet.spark.input import local_output, local_path, sources_of
+from hamlet.spark.options import check_partitions
 from hamlet.spark.session import session, translated
 from hamlet.spark.slices import mapped
 from hamlet.streams import Monitor, Specification
@@ -36,17 +40,75 @@ _BATCH = 65_536
 _FOUND = "at decimal(38,0), stream int, key string, value string"
 
 
-def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+class SpecificationSubmitOptions(TypedDict, total=False):
+    """The options of `submit`, by name."""
+
+    slices: int | None
+    values: bool
+    start: Any
+    where: str | None
+    since: Any
+    until: Any
+    time_column: str | None
+    time_unit: str
+    master: str | None
+    input_format: str | None
+    output_format: str
+    overwrite: bool
+    keep: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecificationBatch:
+    """How `submit` runs."""
+
+    UNHEARD: ClassVar[Mapping[str, str]] = {
+        "bad_rows": "rows are read as they are, a bad one is an error; hamlet monitor drops them",
+        "delimiter": "fields of CSV are separated as its header says; hamlet monitor hears it",
+    }
+
+    slices: int | None = None
+    values: bool = False
+    start: Any = None
+    where: str | None = None
+    since: Any = None
+    until: Any = None
+    time_column: str | None = None
+    time_unit: str = "s"
+    master: str | None = None
+    input_format: str | None = None
+    output_format: str = "parquet"
+    overwrite: bool = False
+    keep: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_format(self.output_format)
+        check_partitions(self.slices)
+        check_unit(self.time_unit)
+
+
+@takes(SpecificationBatch)
+def submit(
+    spec: Specification, source: str | Sequence[str], output: str, **options: Unpack[SpecificationSubmitOptions]
+) -> dict[str, Any]:
     """Run a specification as a batch job.
 
     Parameters
     ----------
     spec : Specification
         All of its streams bound to one input (`hamlet.streams.program.routing`).
-    settings : hamlet.cli.notations.Settings
-        What the command line says of input, columns and the specification.
-    options : mapping
-        ``output``, ``output_format``, ``overwrite``, ``master`` and ``partitions``.
+    source : str or sequence of str
+        A file, a folder or a pattern, or several of them, that every machine of the cluster sees.
+    output : str
+        A directory; rows are written as ``specification=<name>/part-<number>.<format>``.
+    slices : int, optional
+        By default twice the session's parallelism.
+    values, start, time_column, time_unit
+        As of `hamlet.streams.run`.
+    where, since, until, input_format
+        Which events are read, and how.
+    master, output_format, overwrite, keep
+        As of `hamlet.spark.submit`.
 
     Returns
     -------
@@ -60,34 +122,28 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
     DataError, OptionError, OutputError
         A user's mistake.
     """
+    chosen = made_of(SpecificationBatch, options)
     column = routed_by(spec.program)
-    sources = sources_of(settings.source)
+    sources = sources_of(source)
     paths = []
     for each in sources:
         path = local_path(each)
         if path is None:
             raise DataError(f"{each} is a URL, and files are read here; give a path that all machines see")
         paths += matching(path) or [path]
-    if settings.columns.get("bad_rows") == "drop" or settings.columns.get("delimiter") is not None:
-        raise OptionError(
-            "--bad-rows drop and --delimiter are not supported for a specification on Spark; use hamlet monitor"
-        )
-    output = local_output(options["output"])
-    place = check_destination(output, bool(options.get("overwrite")), [*sources, spec.source])
-    columns = dict(settings.columns)
-    input_format, time_column = columns.pop("input_format", None), columns.get("time_column")
+    place = check_destination(local_output(output), chosen.overwrite, [*sources, spec.source, *chosen.keep])
     files = [str(each.resolve()) for path in paths for each in event_files(path)]
     job = _Job(
         spec.program.text,
-        input_format,
-        time_column,
-        columns.get("time_unit", "s"),
-        settings.values,
-        (settings.where, settings.since, settings.until),
+        chosen.input_format,
+        chosen.time_column,
+        chosen.time_unit,
+        chosen.values,
+        (chosen.where, chosen.since, chosen.until),
     )
     job.clock = _clock(spec, job, files)
     events_read = 0
-    with session(options.get("master")) as spark, translated():
+    with session(chosen.master) as spark, translated():
         schema = _schema(spec)
         events = mapped(
             spark.range(0, len(files), 1, len(files)),
@@ -97,14 +153,14 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
         try:
             bounds = events.selectExpr("min(tick)", "max(tick)", "count(*)").collect()[0]
             events_read = int(bounds[2])
-            job.start = int(bounds[0] or 0) if settings.start is None else settings.start
+            job.start = int(bounds[0] or 0) if chosen.start is None else chosen.start
             job.last = int(bounds[1] or 0)
-            number = options.get("partitions") or 2 * spark.sparkContext.defaultParallelism
+            number = chosen.slices or 2 * spark.sparkContext.defaultParallelism
             place_of = next(i for i, each in enumerate(spec.inputs) if each.name == column)
             routed = events.where(col(f"c{place_of}").isNotNull()).repartition(number, f"c{place_of}")
             found = mapped(routed.sortWithinPartitions("tick", "file", "row"), partial(_evaluate, job), _FOUND)
-            with staged(place, str(output)) as fresh:
-                rows = _write(spec, job, found.orderBy("at", "stream"), fresh, options["output_format"])
+            with staged(place, output) as fresh:
+                rows = _write(spec, job, found.orderBy("at", "stream"), fresh, chosen.output_format)
         finally:
             events.unpersist()
     return {"events": events_read, "rows": rows}

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hamlet.cli.notations import Settings
 from hamlet.errors import UnsupportedError
-from hamlet.spark.specifications import submit
+from hamlet.spark.specifications import SpecificationSubmitOptions, submit
 from hamlet.streams import Specification, run
 
 SPEC = """
@@ -41,9 +40,8 @@ def test_slices_give_the_rows_of_one_process(tmp_path: Path, spark: SparkSession
     file = tmp_path / "spend.lola"
     file.write_text(SPEC)
     spec = Specification.from_file(file)
-    settings = Settings(source=str(folder), values=True, columns={"time_unit": "s"})
     out = tmp_path / "out"
-    found = submit(spec, settings, {"output": str(out), "output_format": "json", "partitions": 3})
+    found = submit(spec, str(folder), str(out), values=True, output_format="json", slices=3)
     written = (out / "specification=spend" / "part-00000.json").read_text().splitlines()
     wanted = run(spec, folder, values=True).rows()
     assert found == {"events": 300, "rows": len(wanted)}
@@ -61,10 +59,9 @@ def test_events_are_chosen_by_condition_and_period(tmp_path: Path, spark: SparkS
     for part in range(2):
         (folder / f"{part}.csv").write_text("\n".join(["time,user,amount,place", *lines[60 * part : 60 * part + 60]]))
     spec = Specification.parse(SPEC, "spend.lola")
-    where = {"where": "place = 'web' AND amount > 1", "since": "3.5", "until": "22"}
-    settings = Settings(source=str(folder), values=True, columns={"time_unit": "s"}, **where)
+    where: SpecificationSubmitOptions = {"where": "place = 'web' AND amount > 1", "since": "3.5", "until": "22"}
     out = tmp_path / "out"
-    found = submit(spec, settings, {"output": str(out), "output_format": "json", "partitions": 3})
+    found = submit(spec, str(folder), str(out), values=True, output_format="json", slices=3, **where)
     events = [
         {"time": time, "user": f"u{place % 5}", "amount": place % 7 + 0.5}
         for place, time in ((place, place / 4) for place in range(120))
@@ -79,4 +76,4 @@ def test_events_are_chosen_by_condition_and_period(tmp_path: Path, spark: SparkS
 def test_what_cannot_be_cut_is_refused_before_spark_starts(tmp_path: Path) -> None:
     spec = Specification.parse(SPEC + "output total @1Hz := amount.aggregate(over: 5s, using: sum)")
     with pytest.raises(UnsupportedError, match="total has no parameter"):
-        submit(spec, Settings(source=str(tmp_path)), {"output": str(tmp_path / "out"), "output_format": "json"})
+        submit(spec, str(tmp_path), str(tmp_path / "out"), output_format="json")
