@@ -11,7 +11,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -37,6 +37,7 @@ from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, distinct_columns
 from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.ordered import INPUT
 from hamlet.patterns.match.run import StatementRun, named_tables, parsed, source_query, word_in
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.options import made_of
@@ -53,7 +54,7 @@ from hamlet.spark.session import check_pandas, session, translated
 from hamlet.spark.slices import Batches, mapped
 
 _ROWS = "hamlet_rows"
-_PLACE, _TASK = "__hamlet_place", "__hamlet_task"  # the order of the input; which task takes a row
+_TASK = "__hamlet_task"  # which task takes a row
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 _naming = RLock()  # views of a session have names: one text at a time
@@ -459,7 +460,10 @@ class _Text:
         keys = task.keys()
         if frame.isStreaming:
             return self._followed(frame, schema, types, clause, task)
-        placed = frame.withColumn(_PLACE, monotonically_increasing_id())
+        if clause.rows == "one":
+            frame = frame.select([quoted_for_spark(each) for each in self._read_by(names, number, clause)])
+            task = replace(task, schema=pa.schema([schema.field(each) for each in frame.columns]))
+        placed = frame.withColumn(INPUT, monotonically_increasing_id())
         by_name = {form: each for each in names for form in (each.lower(), quoted(each).lower())}
         columns = [by_name.get(each.strip().lower()) for each in keys]
         if not keys:
@@ -471,6 +475,17 @@ class _Text:
             numbered = mapped(placed, partial(task.numbered, keys), wider)
             sent = numbered.repartition(_TASK).drop(_TASK)
         return mapped(sent, partial(task.rows, types), from_arrow_schema(types, prefer_timestamp_ntz=True))
+
+    def _read_by(self, names: Sequence[str], number: int, clause: Clause) -> list[str]:
+        """The columns of a clause's table that it may read: no other goes through the exchange."""
+        tokens = [each for each in self._script.statements[number].tokens if each.span.start >= clause.span.start]
+        tokens = [each for each in tokens if each.span.end <= clause.span.end]
+        for place, each in enumerate(tokens[2:], 2):
+            bare = each.text == "*" and tokens[place - 1].text == "(" and not tokens[place - 2].is_word("COUNT")
+            if bare or each.is_word("COLUMNS"):
+                return [*names]
+        said = {each.text.lower() for each in tokens if each.is_identifier}
+        return [each for each in names if each.lower() in said] or [*names[:1]]
 
     def _followed(
         self, frame: DataFrame, schema: pa.Schema, rows: pa.Schema, clause: Clause, task: _ClauseTask
@@ -580,7 +595,7 @@ class _ClauseTask:
         parts = list(batches)
         if not parts:
             return
-        table = pa.Table.from_batches(parts).sort_by(_PLACE).drop_columns([_PLACE])
+        table = pa.Table.from_batches(parts)
         reports = Reports(self.text, self.source)
         try:
             found = self.evaluated(table, reports)

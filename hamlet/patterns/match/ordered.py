@@ -13,7 +13,8 @@ import pyarrow as pa
 from hamlet.patterns.match.host import Host, HostError, quoted
 
 _ROW = '"__hamlet_row"'
-_INPUT = '"__hamlet_input"'
+INPUT = "__hamlet_input"  # a source's own column of this name is the order of its rows
+_INPUT = f'"{INPUT}"'
 # Types whose values come through Arrow and back as they are.
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _PLAIN |= {"FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
@@ -120,7 +121,11 @@ def order_rows(
         f"{time} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
         for (_, descending, nulls_first), time in zip(order, times, strict=True)
     ]
-    inner = f"SELECT *, row_number() OVER () AS {_INPUT} FROM ({source})"
+    inner = source
+    if INPUT in columns:
+        columns.remove(INPUT)
+    else:
+        inner = f"SELECT *, row_number() OVER () AS {_INPUT} FROM ({source})"
     listed = ["*", *(f"({text}) AS {name}" for name, text in added.items())]
     text = f"SELECT {', '.join(listed)} FROM ({inner}) ORDER BY {', '.join([*sorting, _INPUT])}"
     kept = ", ".join(dict.fromkeys([*map(quoted, columns), *keys, *times[:1]]))
