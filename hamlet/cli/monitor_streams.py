@@ -13,13 +13,10 @@ import pyarrow as pa
 
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live import Live, States
-from hamlet.cli.loading import load
 from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
-from hamlet.engine.where import chosen_events
 from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError
 from hamlet.input.csvform import CsvForm
-from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import StreamClock, Times
@@ -135,6 +132,10 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
 
 def _trends(settings: Settings, workload: str) -> pa.Table:
     """The rows of trend queries over the input, as events."""
+    from hamlet.cli.loading import load  # which, with the others, brings in the language of queries
+    from hamlet.engine.where import chosen_events
+    from hamlet.parallel.run import run as run_workload
+
     checked, events = load(workload, settings.source, settings.quiet, dict(settings.columns))
     assert events is not None
     chosen = chosen_events(events, settings.since, settings.until, settings.where)

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError
+from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_text
 from hamlet.language.schema import MOST_TICKS
 
@@ -261,16 +262,16 @@ def _exact(row: int, value: Any) -> int:
 
 def _of_floats(column: pa.ChunkedArray) -> pa.Array:
     """Seconds of floats; those of 32 bits are the decimals that are written for them, as all are."""
-    missing: npt.NDArray[np.bool_] = pc.is_null(column, nan_is_null=True).to_numpy()
+    missing: npt.NDArray[np.bool_] = to_numpy(pc.is_null(column, nan_is_null=True))
     doubles = column
     spacing: Any = 0.0
     if not pa.types.is_float64(column.type):
-        spacing = np.spacing(column.cast(pa.float32()).to_numpy()).astype(np.float64)
+        spacing = np.spacing(to_numpy(column.cast(pa.float32()))).astype(np.float64)
         doubles = column.cast(pa.float32()).cast(pa.string()).cast(pa.float64())
-    values = np.where(missing, 0.0, doubles.to_numpy())
+    values = np.where(missing, 0.0, to_numpy(doubles))
     ticks = np.zeros(len(values), np.int64)
     _float_ticks(values, ticks, np.where(missing, 0.0, np.abs(spacing)))
-    return pa.array(ticks, mask=missing if missing.any() else None).cast(FRACTION)
+    return from_numpy(ticks, missing=missing).cast(FRACTION)
 
 
 def _spacing(value: Any) -> npt.NDArray[np.float64]:
@@ -327,13 +328,13 @@ def of_exact(column: pa.ChunkedArray | pa.Array) -> pa.Array:
         column = joined(column)
     words = np.frombuffer(column.buffers()[1] or b"", np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
     low, high = words[0::2], words[1::2]
-    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    missing = to_numpy(column.is_null()) if column.null_count else None
     far = ((low >> 63) != high) | (low > MOST_TICKS) | (low < -MOST_TICKS)
     far = far if missing is None else far & ~missing
     if far.any():
         row = int(np.argmax(far))
         raise NoTimeError(row, format(column[row].as_py().normalize(), "f"), _FAR)
-    return pa.array(low, mask=missing).cast(FRACTION)
+    return from_numpy(low, missing=missing).cast(FRACTION)
 
 
 def exact_seconds(column: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hamlet.input.events import EventSource
 from hamlet.input.statistics import Bounds, BoundsOf
@@ -35,7 +35,9 @@ from hamlet.language.query import (
     Unary,
 )
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
-from hamlet.planner.workload import Workload
+
+if TYPE_CHECKING:
+    from hamlet.planner.workload import Workload
 
 BY_WHERE = "by --where"
 OF_NO_USE = "of events that no query can use"

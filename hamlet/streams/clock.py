@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError
+from hamlet.input.buffers import to_numpy
 from hamlet.input.columns import Int64Array
 from hamlet.input.moments import FORMS, NoTimeError, clock_of, in_seconds, joined
 from hamlet.input.widening import FRACTION
@@ -228,5 +229,5 @@ class Times:
 
 
 def _plain(column: pa.ChunkedArray) -> Int64Array:
-    found: Int64Array = column.cast(pa.int64()).to_numpy()
+    found: Int64Array = to_numpy(column.cast(pa.int64()))
     return found

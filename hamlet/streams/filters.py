@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from hamlet.engine.where import Filter
 from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError, option
 from hamlet.input.csvform import CsvForm
 from hamlet.input.input_schema import missing_column, schema_of
@@ -25,6 +24,9 @@ from hamlet.streams.feeds import Around, Feed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
 from hamlet.streams.sources import open_feed
+
+if TYPE_CHECKING:
+    from hamlet.engine.where import Filter
 
 _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 
@@ -271,6 +273,8 @@ def _filter_of(condition: str, words: set[str], types: Mapping[str, pa.DataType]
         raise OptionError(f"{option('where')} cannot speak of {time!r}, the time of a specification's events")
     fields = [pa.field(name, kind) for name, kind in types.items() if name != time]
     schema = pa.schema([pa.field(time, pa.int64()), pa.field(_NO_TYPE, pa.string()), *fields])
+    from hamlet.engine.where import Filter  # brings in the language of queries
+
     try:
         return Filter(condition, schema_of(schema, SortKey(time), _NO_TYPE, "s"))
     except WorkloadError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, UnsupportedError
+from hamlet.input.buffers import from_list
 from hamlet.output.frames import Frames
 from hamlet.output.html import SHOWN_ROWS, tables_html
 from hamlet.output.typed import typed_rows
@@ -145,7 +146,7 @@ def _common(kinds: Sequence[pa.DataType], *, narrow: bool = True) -> pa.DataType
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     try:
         if not pa.types.is_union(kind):
-            return pa.array([_struct(each) if type(each) is tuple else each for each in values], kind)
+            return from_list([_struct(each) if type(each) is tuple else each for each in values], kind)
         return _union(values, kind)
     except (pa.ArrowException, OverflowError) as error:
         raise DataError(f"a row holds a value that {kind} cannot hold: {error}") from error

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
+from hamlet.input.buffers import filled, from_texts, scalar
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource
 from hamlet.input.files import ParquetFile, event_files, format_of, matching, similar_file
@@ -36,6 +37,7 @@ from hamlet.streams.program.tuples import as_structs
 _BLOCK = 1 << 22
 _CHUNK = 65_536
 _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
+_NO_TIME = from_texts(["", "#"])  # fields of a CSV file that hold no time
 TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
 
 
@@ -213,7 +215,7 @@ class _Csv(Feed):
         real = self._real[self._time]
         for batch in self._read({real: pa.string()}):
             column = batch.column(0)
-            times.survey(column.filter(pc.invert(pc.is_in(column, pa.array(["", "#"])))))
+            times.survey(column.filter(pc.invert(pc.is_in(column, _NO_TIME))))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         self._dropped = Dropped()  # each row that is left out counts in each pass
@@ -234,7 +236,7 @@ class _Csv(Feed):
     def _with_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that have a time."""
         times = batch.column(batch.schema.get_field_index(self._real[self._time]))
-        absent = pc.fill_null(pc.is_in(times, pa.array(["", "#"])), True)
+        absent = filled(pc.is_in(times, _NO_TIME), True)
         for _ in range(absent.true_count):
             self._dropped.add(f"there is no {self._time}")
         return batch.filter(pc.invert(absent)) if absent.true_count else batch
@@ -244,7 +246,7 @@ def without_marks(column: pa.Array) -> pa.Array:
     """``#`` in a text means that there is no value."""
     if not pa.types.is_string(column.type):
         return column
-    marks = pc.equal(column, "#")
+    marks = pc.equal(column, scalar("#"))
     return pc.if_else(marks, pa.scalar(None, pa.string()), column) if pc.any(marks).as_py() else column
 
 

@@ -74,6 +74,16 @@ def test_a_monitor_of_a_log_imports_what_it_needs(tmp_path: Path, options: list[
     assert not found.intersection({"hamlet.planner.workload", "hamlet.policies.saving", "hamlet.policies.monitor"})
 
 
+@pytest.mark.parametrize("options", [[], ["--output", "-"], ["--where", "v > 0"]])
+def test_a_specification_imports_what_it_needs(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "s.lola").write_text("input v: Int64\noutput w := v + 1\ntrigger w > 2 \"much\"")
+    (tmp_path / "e.csv").write_text("time,v\n0.5,1\n1,5\n")
+    found = modules_after("monitor", str(tmp_path / "s.lola"), "-i", str(tmp_path / "e.csv"), "--quiet", *options)
+    assert not found.intersection(NEVER)
+    if "--where" not in options:
+        assert not found.intersection({"hamlet.planner.workload", "hamlet.engine.online", "hamlet.engine.where"})
+
+
 def test_the_package_imports_next_to_nothing() -> None:
     code = "import sys, hamlet; print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

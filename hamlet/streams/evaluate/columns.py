@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError
+from hamlet.input.buffers import filled, to_numpy
 from hamlet.input.widening import is_text
 from hamlet.streams.evaluate._words import Words
 from hamlet.streams.program import ir
@@ -104,7 +105,7 @@ def plain_cells(
 def _mask(column: pa.Array) -> npt.NDArray[np.uint8] | None:
     if not column.null_count:
         return None
-    mask: npt.NDArray[np.uint8] = column.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8)
+    mask: npt.NDArray[np.uint8] = to_numpy(column.is_valid()).astype(np.uint8)
     return mask
 
 
@@ -112,7 +113,7 @@ def _strings(column: pa.Array, stream: ir.Stream, words: Words, source: str) -> 
     if pa.types.is_dictionary(column.type):
         if is_text(column.type.value_type):
             codes = _codes(column.dictionary, words)
-            places = pc.fill_null(column.indices.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            places = to_numpy(filled(column.indices.cast(pa.int64()), 0))
             taken: npt.NDArray[np.uint64] = codes[places]
             return taken
         column = column.dictionary_decode()
@@ -164,10 +165,10 @@ def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, 
             f"{source}: column {stream.name!r} holds what input {stream.name} of type {kind} cannot be: {error}"
         ) from error
     if kind.family == "Bool":
-        flags = pc.fill_null(column.cast(pa.uint8()), 0).to_numpy(zero_copy_only=False)
+        flags = to_numpy(filled(column.cast(pa.uint8()), 0))
         bits: npt.NDArray[np.uint64] = flags.astype(np.uint64)
         return bits
-    values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    values = to_numpy(filled(column, 0))
     if kind.family == "Float" and np.isnan(values).any():
         row = first + int(np.argmax(np.isnan(values))) + 1
         raise DataError(f"{source}: column {stream.name!r} is not a number (NaN) in row {row} (the first row is 1)")
