@@ -10,18 +10,21 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.language.schema import Clock
+from hamlet.output._tuples import lines_of
 from hamlet.output.digits import seconds_text
 from hamlet.output.time_text import time_text
 from hamlet.output.typed import typed_rows, typed_schema
@@ -139,50 +142,85 @@ class MonpolyEncoder(Encoder):
     Where batches have a column `HOLDS`, every time-point has a line, in the form that MonPoly has with ``-verbose``:
     ``@41 (time point 0): ((2,4,2003),(2,5,2003))``.
 
-    Rows come in the order of time-points; a line ends where the next time-point begins, so one is held back. The tuples
-    of a line are in the order of their values, which is not the order of the rows where their columns are others.
+    Rows come in the order of time-points; a line ends where the next time-point begins, so the rows of the last one are
+    held back. The tuples of a line are in the order of their values, which is not the order of the rows where their
+    columns are others.
     """
 
     def __init__(self, tuples: Sequence[str]) -> None:
         self._tuples = list(tuples)
-        self._open: tuple[str, int] | None = None
-        self._every = False
-        self._held: list[tuple[tuple[Any, ...], str]] = []  # values and texts of the tuples of the open line
+        self._held: list[pa.RecordBatch] = []  # rows of the time-point that is open
 
     def lines(self, rows: pa.RecordBatch) -> str:
         """The lines of time-points that are complete."""
-        times = csv_texts(rows.column("time"))
-        points = rows.column("time_point").to_pylist()
-        self._every = rows.schema.names[-1] == HOLDS
-        holds = rows.column(rows.num_columns - 1).to_pylist() if self._every else [True] * rows.num_rows
-        if not self._tuples:
-            told = zip(times, points, holds, strict=True)
-            return "".join([f"@{time} (time point {point}): {str(held).lower()}\n" for time, point, held in told])
-        columns = [rows.column(name) for name in self._tuples]
-        texts = zip(*(_monpoly_texts(column) for column in columns), strict=True)
-        if rows.schema.names[2 : 2 + len(self._tuples)] == self._tuples:
-            keys: Iterable[tuple[Any, ...]] = [()] * rows.num_rows  # the rows are in this order already
-        else:
-            keys = zip(*(column.to_pylist() for column in columns), strict=True)
+        points = to_numpy(rows.column("time_point"))
+        if not self._tuples or not len(points):  # then each row is a line
+            return self._shown([rows]) if len(points) else ""
         found = []
-        for time, point, key, values, held in zip(times, points, keys, texts, holds, strict=True):
-            if self._open != (time, point):
-                found.append(self.tail())
-                self._open = (time, point)
-            if held:
-                self._held.append((key, f"({','.join(values)})"))
+        begin = 0
+        if self._held:
+            others = points != self._held[0].column("time_point")[0].as_py()
+            begin = int(np.argmax(others)) if others.any() else len(points)
+            self._held.append(rows.slice(0, begin))
+            if begin == len(points):
+                return ""
+            found.append(self.tail())
+        last = int(np.searchsorted(points, points[-1]))
+        if last > begin:
+            found.append(self._shown([rows.slice(begin, last - begin)]))
+        self._held.append(rows.slice(last))
         return "".join(found)
 
     def tail(self) -> str:
         """The line that is open."""
-        if self._open is None:
-            return ""
-        (time, point), self._open = self._open, None
         held, self._held = self._held, []
-        held.sort(key=lambda each: each[0])
-        tuples = [text for _, text in held]
-        shown = f"({','.join(tuples)})" if self._every else " ".join(tuples)
-        return f"@{time} (time point {point}): {shown}\n"
+        return self._shown(held) if held else ""
+
+    def _shown(self, batches: list[pa.RecordBatch]) -> str:
+        """The lines of complete time-points."""
+        rows = batches[0] if len(batches) == 1 else _as_one(batches)
+        points = to_numpy(rows.column("time_point"))
+        starts = np.flatnonzero(np.append(True, points[1:] != points[:-1]))
+        every = rows.schema.names[-1] == HOLDS
+        holds = to_numpy(rows.column(rows.num_columns - 1)) if every else np.ones(rows.num_rows, np.bool_)
+        told = zip(csv_texts(rows.column("time").take(from_numpy(starts))), points[starts].tolist(), strict=True)
+        heads = [f"@{time} (time point {point}): " for time, point in told]
+        if not self._tuples:
+            return "".join(
+                [f"{head}{str(held).lower()}\n" for head, held in zip(heads, holds[starts].tolist(), strict=True)]
+            )
+        columns = [rows.column(name) for name in self._tuples]
+        order = np.arange(rows.num_rows)
+        if rows.schema.names[2 : 2 + len(columns)] != self._tuples:
+            order = np.lexsort([*(_ranks(column) for column in reversed(columns)), points])
+        kinds, values = zip(*map(_tuple_values, columns), strict=True)
+        signs = ("(", ",", ")") if every else ("", " ", "")
+        ends = np.append(starts, rows.num_rows)
+        return lines_of(heads, ends, order, list(kinds), list(values), *signs, holds.view(np.uint8))
+
+
+def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches as one; integers of more than 64 bits make columns of decimals, which some of them may lack."""
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    return whole.to_batches()[0]
+
+
+def _tuple_values(column: pa.Array) -> tuple[str, Any]:
+    """Whether a column is of int64, of doubles or of texts, and its values so."""
+    if not column.null_count and column.type in (pa.int64(), pa.float64()):
+        return "int" if column.type == pa.int64() else "float", to_numpy(column)
+    return "text", _texts(column, _monpoly_value, "")
+
+
+def _ranks(column: pa.Array) -> npt.NDArray[Any]:
+    """Numbers that are in the order of a column's values, NULL first."""
+    kind, values = _tuple_values(column)
+    if kind != "text":
+        return values  # type: ignore[no-any-return]
+    values = column.to_pylist()
+    ranks = {value: place for place, value in enumerate(sorted({*values} - {None}), 1)}
+    return np.array([ranks.get(value, 0) for value in values], np.int64)
 
 
 def json_texts(column: pa.Array) -> list[str]:

@@ -76,7 +76,7 @@ def test_a_monitor_of_a_log_imports_what_it_needs(tmp_path: Path, options: list[
 
 @pytest.mark.parametrize("options", [[], ["--output", "-"], ["--where", "v > 0"]])
 def test_a_specification_imports_what_it_needs(tmp_path: Path, options: list[str]) -> None:
-    (tmp_path / "s.lola").write_text("input v: Int64\noutput w := v + 1\ntrigger w > 2 \"much\"")
+    (tmp_path / "s.lola").write_text('input v: Int64\noutput w := v + 1\ntrigger w > 2 "much"')
     (tmp_path / "e.csv").write_text("time,v\n0.5,1\n1,5\n")
     found = modules_after("monitor", str(tmp_path / "s.lola"), "-i", str(tmp_path / "e.csv"), "--quiet", *options)
     assert not found.intersection(NEVER)

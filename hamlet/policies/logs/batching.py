@@ -11,7 +11,7 @@ import pyarrow as pa
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Evaluation
 
-_MOST_EVENTS = 1 << 17  # of a batch, where little is kept; else in proportion to what is
+_MOST_EVENTS = 1 << 15  # of a batch, where little is kept; else in proportion to what is
 
 
 def gathered(chunks: Iterable[LogChunk], evaluation: Evaluation) -> Iterator[LogChunk]:

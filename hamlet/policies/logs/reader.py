@@ -29,7 +29,7 @@ from hamlet.policies.logs._tokens import LogMistake, LogScanner
 
 Predicate = tuple[str, int]  # a name and a number of fields
 
-_CHUNK = 1 << 22  # bytes read at once
+_CHUNK = 1 << 18  # bytes read at once
 LARGEST = (1 << 31) - 1  # bytes of a time-point; offsets into texts have 32 bits
 _LINE = b"\n"
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 files may begin with

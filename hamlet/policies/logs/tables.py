@@ -23,6 +23,7 @@ from hamlet.input.widening import FRACTION
 from hamlet.policies.logs.reader import LogChunk, Predicate
 from hamlet.policies.syntax.signature import PredicateSchema, Signature
 
+_MOST_ROWS = 1 << 15  # that are taken at once
 _WANTED = {
     "int": (lambda kind: pa.types.is_integer(kind) or _is_wide(kind), pa.int64(), "integers"),
     "float": (
@@ -134,7 +135,8 @@ class Tables:
     def chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[LogChunk]:
         """The time-points of batches in the order of (time, order); the last ones come with `close`."""
         for batch in batches:
-            yield from self.feed(batch)
+            for begin in range(0, batch.num_rows, _MOST_ROWS):  # what is worked out at once takes memory
+                yield from self.feed(batch.slice(begin, _MOST_ROWS))
         yield from self.close()
 
     def feed(self, batch: pa.RecordBatch) -> Iterator[LogChunk]:

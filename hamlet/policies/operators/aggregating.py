@@ -5,17 +5,20 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from hamlet.policies.operators._aggregates import KINDS, swept
 from hamlet.policies.operators.node import Node, Timeline
 from hamlet.policies.relations._sweep import group
-from hamlet.policies.relations.relation import NO_INTS, Ints, Relation, coalesce, concat, empty, minus, whole
-from hamlet.policies.relations.values import Pool
+from hamlet.policies.relations.relation import NO_INTS, Ints, Relation, coalesce, concat, empty, minus, order_by, whole
+from hamlet.policies.relations.values import POOLED, Pool, floats_of
 from hamlet.policies.syntax.formula import Type
 
-_SAFE = 1 << 40  # sums of 2**20 numbers below it fit 62 bits
+_EXACT = 1 << 53  # integers below it are floats, too
+_MAGNITUDE = (1 << 63) - 1  # the bits of a float without its sign
 _PIECE = 1 << 12  # values that are moved at most to make room for one
 _SCALE = 1074  # every float is an integer over 2**1074
 
@@ -39,55 +42,124 @@ class Aggregate(Node):
         return coalesce(concat([made, Relation([nothing], rest.first, rest.last)], 1))
 
     def _swept(self, rows: Relation) -> Relation:
-        keys = [rows.columns[place] for place in self.groups]
-        ids, heads = group(keys, len(rows))
-        points = np.concatenate([rows.first, rows.last + 1])
-        both = np.concatenate([ids, ids])
-        order = np.lexsort((points, both))
-        places = order % len(rows)
-        signs = np.where(order < len(rows), 1, -1)
-        points, both = points[order], both[order]
-        ends = np.flatnonzero(np.append((both[1:] != both[:-1]) | (points[1:] != points[:-1]), True))
-        count = np.cumsum(signs)[ends]
-        values = rows.columns[self.place]
-        codes = self._fast(values, places, signs, ends, count)
-        if codes is None:
-            codes = self._slow(values, places, signs, ends, both)
-        # The state behind one end of periods lasts until the next; a group's last state is empty.
-        shown = count > 0
-        until = np.append(points[ends][1:], 0) - 1
-        chosen = heads[both[ends][shown]]
-        columns = [codes[shown], *(rows.columns[place][chosen] for place in self.groups)]
-        return coalesce(Relation(columns, points[ends][shown], until[shown]))
+        ids, heads = group([rows.columns[place] for place in self.groups], len(rows))
+        given = self._compiled(rows.columns[self.place], ids, len(heads))
+        until = rows.last + 1
+        order = order_by(np.concatenate([ids, ids]), np.concatenate([rows.first, until]))
+        if given is None:
+            at, codes, first, last = self._one_by_one(rows, ids, until, order)
+        else:
+            at, codes, first, last = swept(given.kind, ids, rows.first, rows.last, order, *given[1:])
+        return Relation([codes, *(rows.columns[place][at] for place in self.groups)], first, last)
 
-    def _fast(self, values: Ints, places: Ints, signs: Ints, ends: Ints, count: Ints) -> Ints | None:
-        """Counts, and sums of small integers, as cumulated columns."""
-        if self.operator == "CNT":
-            return count
-        if self.operator != "SUM" or self.kind != "int" or len(values) >= 1 << 20:
+    def _compiled(self, values: Ints, ids: Ints, groups: int) -> _Given | None:
+        """What the compiled sweep is given; None where numbers may be too large for it, or are none."""
+        floats = self.kind == "float"
+        match self.operator:
+            case "CNT":
+                return _Given(KINDS["COUNT"], values)
+            case "SUM" | "AVG":
+                name = "SUM" if self.operator == "SUM" else "AVERAGE"
+                if floats:
+                    return _scaled(floats_of(values), KINDS[f"{name}_FLOAT"])
+                most = (_EXACT if name == "AVERAGE" else POOLED) // len(values)
+                small = self.kind == "int" and int(values.max()) < most and int(values.min()) > -most
+                return _Given(KINDS[name], values) if small else None
+        sortable = self._sortable(values)
+        if sortable is None:
             return None
-        if int(values.max()) >= _SAFE or int(values.min()) <= -_SAFE:
-            return None
-        return np.cumsum(values[places] * signs)[ends]  # each group ends at a sum of 0
+        sizes = np.bincount(ids, minlength=groups)
+        order = order_by(ids, sortable)
+        slots = np.empty(len(values), np.int64)
+        slots[order] = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        name = {"MIN": "LEAST", "MAX": "GREATEST"}.get(self.operator, "MEDIAN_FLOAT" if floats else "MEDIAN")
+        return _Given(KINDS[name], values, slots, largest=int(sizes.max()))
 
-    def _slow(self, values: Ints, places: Ints, signs: Ints, ends: Ints, both: Ints) -> Ints:
-        """One state after the other."""
-        decoded = self.pool.decode(values, self.kind)
+    def _sortable(self, values: Ints) -> Ints | None:
+        """Integers that are in the order of the values; None where there is NaN, or a median of what is no number."""
+        if self.kind == "float":
+            if np.isnan(floats_of(values)).any():
+                return None
+            return np.where(values < 0, values ^ _MAGNITUDE, values)
+        if self.kind != "string" and int(values.max()) < POOLED:
+            return values
+        if self.operator == "MED":
+            return None
+        kinds, places = np.unique(values, return_inverse=True)
+        decoded = self.pool.decode(kinds, self.kind)
+        ranks = np.empty(len(kinds), np.int64)
+        ranks[sorted(range(len(kinds)), key=decoded.__getitem__)] = np.arange(len(kinds))
+        return ranks[places]
+
+    def _one_by_one(self, rows: Relation, ids: Ints, until: Ints, order: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+        """One state after the other, as the compiled sweep."""
+        count = len(rows)
+        decoded = self.pool.decode(rows.columns[self.place], self.kind)
+        groups, begins, ends = ids.tolist(), rows.first.tolist(), until.tolist()
         make = STATES[self.operator]
-        state = make()
-        known, start, codes = -1, 0, []
-        for end in ends.tolist():
-            if both[end] != known:
-                state, known = make(), both[end]
-            for at in range(start, end + 1):
-                value = decoded[places[at]]
-                if signs[at] > 0:
-                    state.add(value)
-                else:
-                    state.remove(value)
-            start = end + 1
-            codes.append(self.pool.code(state.result()) if state.size else 0)
-        return np.array(codes, np.int64) if codes else NO_INTS
+        found: list[list[int]] = []  # row of the group, code, first and last time-point of each period
+        state, known = make(), -1
+        places = order.tolist()
+        for at, place in enumerate(places):
+            row = place % count
+            if groups[row] != known:
+                state, known, head, is_open = make(), groups[row], row, False
+            if place < count:
+                state.add(decoded[row])
+                point = begins[row]
+            else:
+                state.remove(decoded[row])
+                point = ends[row]
+            if at + 1 < len(places):
+                after = places[at + 1]
+                if (
+                    groups[after % count] == known
+                    and (begins[after] if after < count else ends[after - count]) == point
+                ):
+                    continue
+            code = self.pool.code(state.result()) if state.size else None
+            if is_open and found[-1][1] == code:
+                continue
+            if is_open:
+                found[-1][3] = point - 1
+            is_open = code is not None
+            if code is not None:
+                found.append([head, code, point, point])
+        columns = np.array(found, np.int64).reshape(-1, 4)
+        heads, codes, first, last = (np.ascontiguousarray(column) for column in columns.T)
+        return heads, codes, first, last
+
+
+class _Given(NamedTuple):
+    """What the compiled sweep is given beside the periods."""
+
+    kind: int
+    values: Ints
+    slots: Ints = NO_INTS
+    high: Ints = NO_INTS
+    least: int = 0
+    largest: int = 0
+
+
+def _scaled(floats: npt.NDArray[np.float64], kind: int) -> _Given | None:
+    """Floats as integers of 128 bits over a power of two, where no sum of them can be too large for these."""
+    if not np.isfinite(floats).all():
+        return None
+    fractions, exponents = np.frexp(floats)
+    parts = np.ldexp(fractions, 53).astype(np.int64)
+    some = parts != 0
+    if not some.any():
+        return _Given(kind, parts, high=parts)
+    least, most = int(exponents[some].min()) - 53, int(exponents[some].max())
+    bits = len(floats).bit_length()
+    if (
+        most - least + bits > 126 or least < -1021 or most + bits > 1023
+    ):  # then a sum is rounded once, to a normal float
+        return None
+    shifts = np.where(some, exponents.astype(np.int64) - 53 - least, 0)
+    low = np.where(shifts < 64, parts << np.minimum(shifts, 63), 0)
+    high = np.where(shifts < 64, parts >> np.minimum(64 - shifts, 63), parts << np.clip(shifts - 64, 0, 63))
+    return _Given(kind, low, high=high, least=least)
 
 
 def of_nothing(operator: str, kind: Type) -> Any:

@@ -245,6 +245,32 @@ def difference(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1]
         _release(&ends)
 
 
+def joined(const int64_t[::1] ids, const int64_t[::1] first, const int64_t[::1] last, Py_ssize_t groups):
+    """The periods of each id, those that overlap or touch as one; rows are sorted by their first time-points.
+
+    Returns
+    -------
+    (int64 array, int64 array)
+        The rows with which periods begin, ascending, and where periods end.
+    """
+    cdef Py_ssize_t n = ids.shape[0], i, made = 0
+    cdef int64_t at
+    begins_array, ends_array = np.empty(n, np.int64), np.empty(n, np.int64)
+    cdef int64_t[::1] begins = begins_array, ends = ends_array, open = np.full(groups, -1, np.int64)
+    with nogil:
+        for i in range(n):
+            at = open[ids[i]]
+            if at >= 0 and first[i] <= ends[at] + 1:
+                if last[i] > ends[at]:
+                    ends[at] = last[i]
+                continue
+            open[ids[i]] = made
+            begins[made] = i
+            ends[made] = last[i]
+            made += 1
+    return begins_array[:made].copy(), ends_array[:made].copy()
+
+
 def group_max(const int64_t[::1] ids, const int64_t[::1] values, Py_ssize_t groups):
     """The largest value of each group; every group has a row."""
     result_array = np.full(groups, -2**63, np.int64)

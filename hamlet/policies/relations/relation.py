@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from hamlet.policies.relations._sweep import difference, group, overlaps
+from hamlet.policies.relations._sweep import difference, group, joined, overlaps
 
 Ints = npt.NDArray[np.int64]
 NO_INTS: Ints = np.zeros(0, np.int64)
@@ -139,36 +139,13 @@ def coalesce(relation: Relation, numbered: tuple[Ints, int] | None = None) -> Re
             return relation
     else:
         ids, numbers = numbered
-    order = order_by(ids, relation.first)
-    ids, first, last = ids[order], relation.first[order], relation.last[order]
-    base = int(last.min())
-    span = int(last.max()) - base + 1
-    if (numbers + 1) * span < 1 << 62:
-        reach = np.maximum.accumulate(ids * span + (last - base))
-        begins = np.empty(rows, bool)
-        begins[0] = True
-        # A row begins a period where the largest end of its valuation so far does not touch it.
-        begins[1:] = (ids[1:] != ids[:-1]) | (first[1:] > reach[:-1] - ids[:-1] * span + base + 1)
-        starts = np.flatnonzero(begins)
-        ends = np.append(starts[1:], rows) - 1
-        ends_at = reach[ends] - ids[ends] * span + base
-    else:
-        starts, ends_at = _merged(ids, first, last)
-    kept = order[starts]
-    return Relation([column[kept] for column in relation.columns], first[starts], ends_at)
-
-
-def _merged(ids: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints]:
-    """Merge periods that overlap or touch, row by row, where numbers are too large to be packed for `coalesce`."""
-    starts: list[int] = []
-    ends: list[int] = []
-    for place in range(len(ids)):
-        if place and ids[place] == ids[place - 1] and first[place] <= ends[-1] + 1:
-            ends[-1] = max(ends[-1], int(last[place]))
-        else:
-            starts.append(place)
-            ends.append(int(last[place]))
-    return np.array(starts, np.int64), np.array(ends, np.int64)
+    first, last, order = relation.first, relation.last, None
+    if (first[1:] < first[:-1]).any():
+        order = np.argsort(first, kind="stable")
+        ids, first, last = ids[order], first[order], last[order]
+    begins, ends_at = joined(ids, first, last, numbers)
+    kept = begins if order is None else order[begins]
+    return Relation([column[kept] for column in relation.columns], relation.first[kept], ends_at)
 
 
 def common_ids(left: Sequence[Ints], right: Sequence[Ints], rows: int, others: int) -> tuple[Ints, Ints]:
