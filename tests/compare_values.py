@@ -89,6 +89,7 @@ def main() -> None:
     for seed in range(low, high):
         counts += compare(seed)
     sys.stdout.write(f"{dict(counts)}\n")
+    assert counts["refused"] * 2 < high - low, "most cases were refused"
 
 
 if __name__ == "__main__":

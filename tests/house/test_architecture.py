@@ -262,3 +262,15 @@ def test_optimizer_is_whole_without_hamlet() -> None:
     code = f"import sys, {names}; assert not [m for m in sys.modules if m.split('.')[0] == 'hamlet']"
     process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
+
+
+def test_no_test_reads_what_an_engine_keeps_to_itself() -> None:
+    """`hamlet.engine.inside` gives tests what they need of it."""
+    private = re.compile(r"\bengine\._[a-z]")
+    offences = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in python_files("tests", "bench", "fuzz")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if private.search(line)
+    ]
+    assert not offences, listed(offences)

@@ -9,6 +9,7 @@ import pytest
 
 import hamlet
 from hamlet import oracle
+from hamlet.engine.inside import kernels_of
 from hamlet.planner.explain import view
 from hamlet.planner.paths import ALONE
 from tests.comparison import in_file_order
@@ -67,7 +68,7 @@ def test_what_is_kept_does_not_grow() -> None:
     for operators in ("counting", "scalar"):
         engine = hamlet.Engine(asked, operators=operators)
         engine.push(events)
-        [kernel] = engine._executor._classes[0].kernels
+        [kernel] = kernels_of(engine)
         held[operators] = int(kernel.memory(0).sum())
         assert engine.close()[0]["count"] == 2 ** sum(event["type"] == "A" for event in events) - 1
     assert held["counting"] + 2_000 < held["scalar"]

@@ -10,6 +10,7 @@ import pytest
 
 import hamlet
 from hamlet import oracle
+from hamlet.engine.inside import kernels_of
 from hamlet.input.columns import StringPool
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
@@ -127,7 +128,7 @@ def test_what_is_kept_does_not_grow_with_open_windows() -> None:
     for slide in (1, 60):
         engine = hamlet.Engine(asked(f"WITHIN 4000 s SLIDE {slide} s", SHAPES[:1]), **LIMBS)
         engine.push(events)
-        [kernel] = engine._executor._classes[0].kernels
+        [kernel] = kernels_of(engine)
         held[slide] = int(kernel.memory(0).sum())
     assert held[1] == held[60]
 
@@ -164,7 +165,7 @@ def test_the_bound_of_memory_holds(shape: str) -> None:
     engine, events = hamlet.Engine(workload, **LIMBS), stream(1_200, burst=10)
     for first in range(0, len(events), 100):
         engine.push(events[first : first + 100])
-        [kernel] = engine._executor._classes[0].kernels
+        [kernel] = kernels_of(engine)
         held = int(kernel.memory(0).sum())
         bits = first + 101  # every event at most doubles what there is
         assert held <= 2 * (of.partition + 50 * of.window.at(bits))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+from hamlet.engine.inside import kernels_of
 from hamlet.errors import MemoryLimitError
 from hamlet.output.distinct import estimates
 from hamlet.output.partial import decode_components, encode_components
@@ -225,8 +226,7 @@ def test_the_printed_bound_holds(query: tuple[str, str, str, str], numbers: str)
     events = [{"time": time, "type": source.choice("AAABBC"), "v": source.randint(0, 9)} for time in ticks]
     engine = hamlet.Engine(workload, numbers=numbers)  # type: ignore[arg-type]
     engine.push(events)
-    runner = engine._executor.runner(0)  # type: ignore[union-attr]
-    held = int(runner.kernels[0].memory(0).max())
+    held = int(kernels_of(engine)[0].memory(0).max())
     bits = 400 if "SESSION" in window else 100  # an event doubles a count at most
     memory = view(workload, None).queries[0].memory
     found = memory.exact if numbers == "exact" else memory.scaled

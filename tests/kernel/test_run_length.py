@@ -11,6 +11,7 @@ import pytest
 
 import hamlet
 from bench.streams import bursts
+from hamlet.engine.inside import kernels_of
 
 EVENTS, KEYS = 15_000, 3
 ITEMS = "k, COUNT(*), COUNT({v}), SUM({v}.v), AVG({v}.v), MIN({v}.v), MAX({v}.v)"
@@ -54,21 +55,16 @@ def events(**changed: Any) -> pa.Table:
     return pa.table(columns | changed)
 
 
-def kernels(engine: hamlet.Engine) -> list[Any]:
-    assert engine._executor is not None
-    return [kernel for runner in engine._executor._classes for kernel in runner.kernels]
-
-
 def compare(text: str, table: pa.Table, stretched: bool = True, **options: Any) -> None:
     workload = hamlet.Workload.parse(text)
     whole, parts = (hamlet.Engine(workload, **options) for _ in range(2))
     found = whole.push(table)
-    assert all(kernel.stretched == stretched for kernel in kernels(whole))
+    assert all(kernel.stretched == stretched for kernel in kernels_of(whole))
     found += whole.close()
     expected: list[dict[str, Any]] = []
     for start in range(0, len(table), 900):
         expected += parts.push(table.slice(start, 900))
-        assert not any(kernel.stretched for kernel in kernels(parts))
+        assert not any(kernel.stretched for kernel in kernels_of(parts))
     expected += parts.close()
     names = {name: place for place, name in enumerate(workload.names)}
     read = hamlet.run(workload, table, **options).rows()  # knows whether two events have one time
@@ -154,7 +150,7 @@ def test_short_bursts_are_taken_event_by_event_and_tried_rarely() -> None:
     engine, start, seen = hamlet.Engine(hamlet.Workload.parse(SUMS)), 0, []
     for table in [short] * 4 + [events()] * 4:
         engine.push(table.set_column(0, "time", pa.array(np.arange(EVENTS) + start)))
-        seen.append(kernels(engine)[0].stretched)
+        seen.append(kernels_of(engine)[0].stretched)
         start += EVENTS
     assert seen == [False] * 6 + [True] * 2
 
@@ -169,7 +165,7 @@ def rows_of_pieces(text: str, table: pa.Table, words: bool, **options: Any) -> t
     engine, rows, seen = hamlet.Engine(hamlet.Workload.parse(text), **options), [], []
     for start in range(0, len(table), PIECE):
         rows += engine.push(table.slice(start, PIECE))
-        (kernel,) = kernels(engine)
+        (kernel,) = kernels_of(engine)
         seen.append(kernel.reads_bytes(PIECE, min(63, engine.stats["partitions"])))
         if words:
             runner = engine.executor.runner(0)

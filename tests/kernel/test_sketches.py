@@ -10,6 +10,7 @@ import pytest
 
 import hamlet
 from hamlet.engine.executor import END_OF_TIME
+from hamlet.engine.inside import executor_of
 from hamlet.output.distinct import estimates
 from hamlet.output.sketches import from_sketch, to_sketch
 
@@ -26,8 +27,7 @@ def registers_of(values: list[Any]) -> npt.NDArray[np.uint8]:
     engine = hamlet.Engine(hamlet.Workload.parse("RETURN APPROX_COUNT_DISTINCT(A.v) PATTERN A WITHIN 1 d"))
     engine.push([{"time": place, "type": "A", "v": value} for place, value in enumerate(values)])
     engine.advance(len(values))
-    executor = engine._executor
-    assert executor is not None
+    executor = executor_of(engine)
     executor.advance(END_OF_TIME)
     (closed,) = executor.drain_closed(0)
     (registers,) = [each for each in closed.components if isinstance(each, np.ndarray) and each.dtype == np.uint8]

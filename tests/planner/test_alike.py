@@ -9,6 +9,7 @@ import pytest
 
 import hamlet
 from hamlet import oracle
+from hamlet.engine.inside import schema_of
 from hamlet.input.columns import StringPool
 from hamlet.language.parser import parse
 from hamlet.planner.compile import compile_workload
@@ -54,9 +55,7 @@ def kernel_queries(text: str, together: bool = True) -> list[tuple[tuple[int, ..
     workload = hamlet.Workload.parse(text)
     engine = hamlet.Engine(workload)
     engine.push([{"time": 0, "type": "A", "k": 1, "s": "x", "v": 1, "w": 1.5}])
-    schema = engine._schema
-    assert schema is not None
-    compiled = compile_workload(workload.analysis, schema, StringPool(), together=together)
+    compiled = compile_workload(workload.analysis, schema_of(engine), StringPool(), together=together)
     return [each.users_of for each in compiled.classes]
 
 
