@@ -71,6 +71,9 @@ def call(function: str, values: Sequence[Any], family: str) -> Any:
             return re.sub(r"\{\{[^{}]*\}\}", lambda _: printed(next(rest)), values[0])
         case "matches":
             return re.search(values[1], values[0]) is not None
+        case "at":
+            own = bytes.fromhex(values[0])
+            return own[values[1]] if values[1] < len(own) else None
         case "cast" | "widen":
             return float(values[0]) if family == "Float" else math.trunc(values[0])
         case "round":

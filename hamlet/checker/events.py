@@ -153,6 +153,8 @@ def _projected(text: str, clause: Any) -> list[str] | None:
 def _input_value(value: Any, stream: Any) -> Any:
     """A value of an input; text is read as the input's type."""
     family = getattr(stream.type, "family", "")
+    if value is not None and getattr(stream.type, "name", "") == "Bytes":
+        return value.hex() if isinstance(value, bytes) else value.lower() or None
     if value is None or family == "String":
         return value
     if family == "Bool" and isinstance(value, str):

@@ -106,7 +106,8 @@ def _inputs(specs: Sequence[Specification]) -> list[ir.Stream]:
 
 def ir_family(stream: ir.Stream) -> str:
     """What a column is read as."""
-    return stream.type.family if isinstance(stream.type, ir.Scalar) else str(stream.type)
+    kind = stream.type
+    return kind.family if isinstance(kind, ir.Scalar) and kind != ir.BYTES else str(kind)
 
 
 def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:

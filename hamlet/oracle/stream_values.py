@@ -119,6 +119,9 @@ def call(function: str, values: Sequence[Any], kind: ValueType) -> Any:
         return _HOLE.sub(lambda _: printed(next(rest)), values[0])
     if function == "matches":
         return re.search(values[1], values[0]) is not None
+    if function == "at":
+        own = bytes.fromhex(values[0])
+        return own[values[1]] if values[1] < len(own) else None
     if function in ("cast", "widen"):
         return _converted(values[0], kind)
     if function == "round":

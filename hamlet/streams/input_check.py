@@ -70,6 +70,8 @@ def _fits(stream: Stream, found: pa.DataType) -> bool:
     kind = stream.type
     if not isinstance(kind, Scalar):
         return bool(pa.types.is_nested(found))
+    if kind.name == "Bytes" and (pa.types.is_binary(found) or pa.types.is_large_binary(found)):
+        return True
     if kind.family == "String":
         return bool(text or pa.types.is_integer(found))
     if kind.family == "Bool":

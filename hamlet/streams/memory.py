@@ -290,14 +290,14 @@ def size_of(kind: ValueType) -> int:
     if isinstance(kind, TupleOf):
         return sum(size_of(part) for part in kind.parts)
     if isinstance(kind, Scalar):
-        return 16 if kind.name == "String" else 8
+        return 16 if kind.family == "String" else 8
     return 8 + size_of(kind.inner)
 
 
 def _has_text(kind: ValueType) -> bool:
     if isinstance(kind, TupleOf):
         return any(_has_text(part) for part in kind.parts)
-    return kind == Scalar("String")
+    return isinstance(kind, Scalar) and kind.family == "String"
 
 
 def pacing_text(program: Program, stream: Stream) -> str:

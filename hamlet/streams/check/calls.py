@@ -13,6 +13,7 @@ _METHODS = (
     "offset(by:)", "offset(by:or:)", "hold()", "hold(or:)", "last(or:)", "get()", "get(or:)", "is_fresh()",
     "defaults(to:)", "aggregate(over:using:)", "aggregate(over_exactly:using:)", "aggregate(over_discrete:using:)",
     "aggregate(over_exactly_discrete:using:)", "aggregate(over_instances:using:)", "format(...)", "matches(regex:)",
+    "at(index:)",
 )  # fmt: skip
 
 

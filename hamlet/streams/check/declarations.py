@@ -247,7 +247,7 @@ def _type_hint(name: str, table: Table) -> str:
     meant = others.get(name.lower(), meant)
     if meant is not None:
         return f"did you mean {meant}?"
-    return "types are Bool, Int8 to Int64, UInt8 to UInt64, Float32, Float64, String and tuples of them"
+    return "types are Bool, Int8 to Int64, UInt8 to UInt64, Float32, Float64, String, Bytes and tuples of them"
 
 
 def has_optional(kind: ValueType) -> bool:

@@ -12,6 +12,7 @@ from hamlet.streams.check.declarations import read_type
 from hamlet.streams.check.unify import (
     ANY,
     BOOL,
+    BYTES,
     FLOAT,
     NUMBER,
     SIGNED,
@@ -20,6 +21,7 @@ from hamlet.streams.check.unify import (
     Type,
     declared,
     describe,
+    optional_of,
     unify,
 )
 from hamlet.streams.check.unresolved import Node
@@ -30,7 +32,7 @@ HOLE = re.compile(r"\{\{[^{}]*\}\}")  # where a value stands in the text of form
 _FLOAT_FUNCTIONS = ("sqrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "exp", "ln")
 FUNCTIONS = {
     **dict.fromkeys(_FLOAT_FUNCTIONS, 1), "abs": 1, "min": 2, "max": 2, "round": 2, "log": 2,
-    "delta": 2, "cast": 1, "widen": 1, "format": 0, "matches": 2,
+    "delta": 2, "cast": 1, "widen": 1, "format": 0, "matches": 2, "at": 2,
 }  # fmt: skip
 _MATH = (*_FLOAT_FUNCTIONS, "abs", "min", "max", "round", "log")
 _GENERICS = {"log": 2, "format": 0, "delta": 0}  # types that may stand in < >; one elsewhere
@@ -67,7 +69,9 @@ class Functions(Accesses):
         if len(arguments) != count and name != "format":
             what = f"{count} argument{'s' if count > 1 else ''}"
             return self.wrong(f"{name} takes {what}, not {len(arguments)}", span, _example(name))
-        labels = {"delta": (None, "or"), "matches": (None, "regex")}.get(name, (None,) * len(arguments))
+        labels = {"delta": (None, "or"), "matches": (None, "regex"), "at": (None, "index")}.get(
+            name, (None,) * len(arguments)
+        )
         for argument, label in zip(arguments, labels, strict=True):
             if argument.label != label and not (name == "delta" and argument.label in ("dft", "default")):
                 return self.wrong(f"{name} is called differently", argument.span, _example(name))
@@ -86,6 +90,10 @@ class Functions(Accesses):
             return self._format(parts, span)
         if name == "matches":
             return self._matches(parts, span)
+        if name == "at":
+            fits = self.want(parts[0], BYTES, "at reads Bytes")
+            fits &= self.want(parts[1], UNSIGNED, "an index is an unsigned integer")
+            return Node("call" if fits else "wrong", optional_of(declared(Scalar("UInt8"))), span, parts, name)
         return self._math(name, parts, span)
 
     def _typed(self, types: tuple[s.TypeSyntax, ...], parts: list[Node]) -> bool:
@@ -210,6 +218,7 @@ def _example(name: str) -> str:
         "widen": "write widen<Int64>(x)",
         "format": 'write "x is {{}}".format(x)',
         "matches": 'write s.matches(regex: "[a-z]+")',
+        "at": "write b.at(index: 0)",
         "delta": "write delta(x, or: 0.0)",
         "round": "write round(x, 2)",
         "log": "write log(x, 10)",

@@ -13,6 +13,7 @@ from hamlet.streams.program.ir import OptionalOf, Scalar, TupleOf, ValueType
 
 _NAMES = (
     "Int64", "Int32", "Int16", "Int8", "UInt64", "UInt32", "UInt16", "UInt8", "Float64", "Float32", "Bool", "String",
+    "Bytes",
 )  # fmt: skip
 BITS = {name: 1 << place for place, name in enumerate(_NAMES)}
 SIGNED_INTEGER = sum(BITS[name] for name in _NAMES if name.startswith("Int"))
@@ -21,9 +22,9 @@ INTEGER = SIGNED_INTEGER | UNSIGNED
 FLOAT = BITS["Float64"] | BITS["Float32"]
 NUMBER = INTEGER | FLOAT
 SIGNED = SIGNED_INTEGER | FLOAT
-BOOL, STRING = BITS["Bool"], BITS["String"]
+BOOL, STRING, BYTES = BITS["Bool"], BITS["String"], BITS["Bytes"]
 TUPLE, OPTIONAL = 1 << len(_NAMES), 1 << (len(_NAMES) + 1)
-PLAIN = NUMBER | BOOL | STRING | TUPLE  # all that a stream can be
+PLAIN = NUMBER | BOOL | STRING | BYTES | TUPLE  # all that a stream can be
 ANY = PLAIN | OPTIONAL
 
 _WORDS = {

@@ -16,3 +16,6 @@ class FormatNode(Node):
 
 class MatchNode(Node):
     def __init__(self, text: Node, search: Callable[[str], bool]) -> None: ...
+
+class AtNode(Node):
+    def __init__(self, text: Node, index: Node) -> None: ...

@@ -3,7 +3,9 @@
 import re
 from decimal import Decimal
 
-from hamlet.streams.evaluate._cells cimport BOOL, OBJECT, Cell, unboxed
+from libc.stdint cimport uint64_t
+
+from hamlet.streams.evaluate._cells cimport BOOL, OBJECT, UINT, Cell, unboxed
 from hamlet.streams.evaluate._nodes cimport Node
 from hamlet.streams.evaluate._store cimport Instance
 
@@ -105,4 +107,22 @@ cdef class MatchNode(Node):
         if value is None:
             return 0
         out.i = self.search(value)
+        return 1
+
+
+cdef class AtNode(Node):
+    """A byte by its place, counted from 0; none beyond the last. Bytes are texts of two digits each."""
+
+    cdef Node text
+    cdef Node index
+
+    def __init__(self, Node text, Node index):
+        self.family, self.text, self.index = UINT, text, index
+
+    cdef int num(self, Instance me, Cell* out) except -1:
+        cdef object digits = self.text.obj(me)
+        cdef Cell place
+        if digits is None or self.index.num(me, &place) == 0 or place.u >= <uint64_t>(len(digits) // 2):
+            return 0
+        out.u = int(digits[2 * place.u:2 * place.u + 2], 16)
         return 1

@@ -18,7 +18,7 @@ from hamlet.streams.evaluate._operators import (
 )
 from hamlet.streams.evaluate._reads import ParameterNode, PlainRead, ReadNode, TallyNode, WindowNode
 from hamlet.streams.evaluate._store import Store, Stream, Tally
-from hamlet.streams.evaluate._texts import FormatNode, MatchNode, PartNode, TupleNode
+from hamlet.streams.evaluate._texts import AtNode, FormatNode, MatchNode, PartNode, TupleNode
 from hamlet.streams.evaluate._windows import WindowTable
 from hamlet.streams.program import ir
 
@@ -132,6 +132,8 @@ class Builder:
             expression = RegularExpression(of_any_alphabet(str(pattern.value)))
             return MatchNode(self.node(arguments[0], reader), expression.found)
         nodes = [self.node(each, reader) for each in arguments]
+        if name == "at":
+            return AtNode(nodes[0], nodes[1])
         if name in ("cast", "widen"):
             return CastNode(family_of(call.type), nodes[0])
         if name in ("round", "log"):

@@ -15,7 +15,7 @@ from hamlet.input.buffers import filled, to_numpy
 from hamlet.input.widening import is_text
 from hamlet.streams.evaluate._words import Words
 from hamlet.streams.program import ir
-from hamlet.streams.program.tuples import tuple_of
+from hamlet.streams.program.tuples import digits_of, tuple_of
 
 Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "list[Any] | None"]
 _PYTHON = {"Int": int, "UInt": int, "Float": float, "Bool": bool, "String": str}
@@ -58,6 +58,10 @@ def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the ev
     kind = stream.type
     if not isinstance(kind, ir.Scalar):
         return None, _mask(column), [tuple_of(each, stream, source) for each in column.to_pylist()]
+    if kind.name == "Bytes":
+        column = _digits(column, stream, source)
+        if column.null_count == len(column):
+            return None
     if kind.family == "String":
         return _strings(column, stream, words, source), _mask(column), None
     cells = _numbers(column, stream, kind, source, first)
@@ -73,7 +77,7 @@ def plain_cells(
     for stream in inputs:
         kind, value = stream.type, event.get(stream.name)
         given = type(value)
-        if not isinstance(kind, ir.Scalar) or "." in stream.name:
+        if not isinstance(kind, ir.Scalar) or kind.name == "Bytes" or "." in stream.name:
             return None
         if stream.name in event:
             count += stream.name != time
@@ -100,6 +104,21 @@ def plain_cells(
             return None
         found.append((cells, None, None))
     return found if count == len(event) else None
+
+
+def _digits(column: pa.Array, stream: ir.Stream, source: str) -> pa.Array:
+    """A column of bytes, or of their digits, as digits; an empty text is no value."""
+    if pa.types.is_null(column.type):
+        return column
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise _wrong(column.type, stream, source)
+    try:
+        return pa.array(
+            [None if each is None or each == "" else digits_of(each) for each in column.to_pylist()], pa.string()
+        )
+    except ValueError as error:
+        raise DataError(f"{source}: {stream.name}: {error}") from None
 
 
 def _mask(column: pa.Array) -> npt.NDArray[np.uint8] | None:

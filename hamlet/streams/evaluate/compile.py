@@ -154,7 +154,7 @@ class _Compiler:
             bool(stream.parameters),
             stream.spawn is not None,
             self._key_family(stream),
-            stream.kind is ir.Kind.INPUT and stream.type == ir.STRING,
+            stream.kind is ir.Kind.INPUT and stream.type in (ir.STRING, ir.BYTES),
         )
 
     def _key_family(self, stream: ir.Stream) -> int:

@@ -45,6 +45,7 @@ from hamlet.streams.program.typed import (
 )
 from hamlet.streams.program.value_types import (
     BOOL,
+    BYTES,
     FLOAT64,
     INT64,
     STRING,
@@ -59,6 +60,7 @@ from hamlet.streams.program.value_types import (
 __all__ = [
     "ANY_EVENT",
     "BOOL",
+    "BYTES",
     "FLOAT64",
     "INT64",
     "STRING",

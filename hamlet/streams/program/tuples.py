@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hamlet.errors import DataError
 from hamlet.streams.program import ir
+
+_DIGITS = re.compile("(?:[0-9a-fA-F]{2})*")
 
 
 def as_structs(events: Any, inputs: Sequence[ir.Stream]) -> Any:
@@ -61,6 +64,21 @@ def tuple_of(value: Any, stream: ir.Stream, source: str) -> Any:
         ) from None
 
 
+def digits_of(value: Any) -> str:
+    """Bytes, or text of two hexadecimal digits a byte, as text of small digits.
+
+    Raises
+    ------
+    ValueError
+        It is neither.
+    """
+    if isinstance(value, bytes):
+        return value.hex()
+    if not isinstance(value, str) or _DIGITS.fullmatch(value) is None:
+        raise ValueError(f"{value!r} is not made of two hexadecimal digits a byte")
+    return value.lower()
+
+
 def _part(value: Any, kind: ir.ValueType) -> Any:
     if isinstance(kind, ir.TupleOf):
         if isinstance(value, Mapping):
@@ -77,6 +95,8 @@ def _part(value: Any, kind: ir.ValueType) -> Any:
         return value
     if family == "UInt" and integer and 0 <= value < 2**64:
         return value
+    if kind.name == "Bytes":
+        return digits_of(value)
     if (family == "Bool" and isinstance(value, bool)) or (family == "String" and isinstance(value, str)):
         return value
     raise ValueError(f"{value!r} is no {kind}")

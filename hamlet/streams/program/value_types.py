@@ -13,16 +13,17 @@ class Scalar:
     Attributes
     ----------
     name : str
-        ``Bool``, ``String``, or `family` and `bits` together: ``Int8`` ... ``UInt64``, ``Float32``, ``Float64``.
-        Values have 64 bits whatever the width; widths matter to the check only.
+        ``Bool``, ``String``, ``Bytes``, or `family` and `bits` together: ``Int8`` ... ``UInt64``, ``Float32``,
+        ``Float64``. Values have 64 bits whatever the width; widths matter to the check only. Bytes are texts of two
+        small hexadecimal digits a byte, which have the order of the bytes.
     """
 
     name: str
 
     @property
     def family(self) -> str:
-        """``Bool``, ``String``, ``Int``, ``UInt`` or ``Float``."""
-        return self.name.rstrip("0123456789")
+        """``Bool``, ``String`` (of Bytes, too), ``Int``, ``UInt`` or ``Float``."""
+        return "String" if self.name == "Bytes" else self.name.rstrip("0123456789")
 
     @property
     def bits(self) -> int:
@@ -57,5 +58,5 @@ class OptionalOf:
 ValueType: TypeAlias = Union[Scalar, TupleOf, OptionalOf]
 Value: TypeAlias = "bool | int | float | str | tuple[Value, ...]"
 
-BOOL, STRING = Scalar("Bool"), Scalar("String")
+BOOL, STRING, BYTES = Scalar("Bool"), Scalar("String"), Scalar("Bytes")
 INT64, UINT64, FLOAT64 = Scalar("Int64"), Scalar("UInt64"), Scalar("Float64")

@@ -1,0 +1,92 @@
+"""Inputs of the type Bytes: their digits in events of all forms, `.at(index: n)`, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hamlet.checker import check
+from hamlet.errors import DataError, WorkloadError
+from hamlet.streams import Monitor, Specification, run
+from tests.compare_streams import difference, expected
+from tests.streams.stream_runs import run_pushed, run_whole
+
+TEXT = """
+input b: Bytes, k: UInt64
+output byte := b.at(index: k).defaults(to: 255)
+output same := b = b.offset(by: -1, or: b)
+output seen(x: Bytes) spawn with b eval when x = b with seen(x).offset(by: -1).defaults(to: 0) + 1
+output pair := (b, k)
+output first := pair.0.at(index: 0).defaults(to: 9)
+trigger eval when first > 9 with "got {{}}".format(b)
+"""
+SPECIFICATION = Specification.parse(TEXT)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_are_those_of_the_definition(seed: int) -> None:
+    draw = random.Random(seed)
+    values = ["00ff", "0a", "0a0b0c", "ff" * 40]
+    events: list[tuple[int, dict[str, Any]]] = [
+        (time * 10**9, {"b": draw.choice([*values, None]), "k": draw.choice([0, 1, 2, 39, 40, 2**63 - 1, None])})
+        for time in range(30)
+    ]
+    wanted = expected(SPECIFICATION, events)
+    assert not isinstance(wanted, str)
+    assert difference(wanted, run_whole(SPECIFICATION, events)) is None
+    assert difference(wanted, run_pushed(SPECIFICATION, events)) is None
+
+
+@pytest.mark.parametrize("form", ["dicts", "csv", "jsonl", "parquet"])
+def test_bytes_in_events_of_all_forms(form: str, tmp_path: Path) -> None:
+    table = pa.table({"time": [1, 2, 3], "b": [b"\x00\xff", None, b"\x0a"], "k": [1, 0, 0]})
+    digits = ["00FF", "", "0a"]
+    source: Any = tmp_path / f"events.{form}"
+    if form == "parquet":
+        pq.write_table(table, source)
+    elif form == "csv":
+        source.write_text("time,b,k\n" + "".join(f"{n},{each},{int(n == 1)}\n" for n, each in enumerate(digits, 1)))
+    elif form == "jsonl":
+        lines = [f'{{"time": {n}, "b": "{each}", "k": {int(n == 1)}}}\n' for n, each in enumerate(digits, 1)]
+        source.write_text("".join(lines))
+    else:
+        source = table.to_pylist()
+    rows = [row for row in run(SPECIFICATION, source, values=True).rows() if row.get("stream") in ("byte", "seen")]
+    assert rows == [
+        {"stream": "byte", "time": 1, "value": 255},
+        {"stream": "seen", "time": 1, "value": 1, "x": "00ff"},
+        {"stream": "byte", "time": 3, "value": 10},
+        {"stream": "seen", "time": 3, "value": 1, "x": "0a"},
+    ]
+
+
+@pytest.mark.parametrize("value", ["0", "zz", "0 1", 5])
+def test_what_is_not_bytes(value: Any) -> None:
+    with pytest.raises(DataError, match=r"hexadecimal digits a byte|input b is of type Bytes"):
+        Monitor(SPECIFICATION).push([{"time": 1, "b": value, "k": 1}])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("input s: String output o := s.at(index: 0).defaults(to: 0)", "'s' is String; at reads Bytes"),
+        ("input b: Bytes output o := b.at(index: 0)", "may have no value, and o needs one"),
+        ("input b: Bytes output o := b.at(index: -1).defaults(to: 0)", "an index is an unsigned integer"),
+        ("input b: Bytes output o := b.at(0).defaults(to: 0)", r"write b.at\(index: 0\)"),
+        ('input b: Bytes output o := b = "a"', "Bytes and String have no common type"),
+    ],
+)
+def test_mistakes(text: str, said: str) -> None:
+    with pytest.raises(WorkloadError, match=said):
+        Specification.parse(text)
+
+
+def test_evidence_of_a_byte() -> None:
+    events = [{"time": 1, "b": "0aff", "k": 1}]
+    evidence = run(SPECIFICATION, events, values=True).why({"trigger": "got 0aff", "time": 1})
+    check(TEXT, events, evidence)
