@@ -137,7 +137,11 @@ class Monitor(Protocol):
             times, tuples, count = arriving.release(watermark if whole else watermark + 1, whole, serving.points)
             self._counts["events"] += count
             self._counts["matched_events"] += sum(map(len, tuples.values()))
-            return serving.feed_rows(times, tuples, watermark, arriving.nbytes)
+            rows = serving.feed_rows(times, tuples, watermark, arriving.nbytes)
+            if serving.evaluation.has_idle_values:
+                self._as_columns()  # events that wait have codes
+                serving.evaluation.forget_values()
+            return rows
 
     def _arriving_from(self, serving: Serving, schema: Schema) -> Arriving | None:
         """What holds few events, with what is held as columns; None where it cannot have that."""

@@ -129,6 +129,7 @@ class Serving:
             self._check_order(chunk)
             self.events += sum(len(points) for points, _ in chunk.relations.values())
             yield from self._rows(self._worked(self._evaluation.feed, chunk.times, chunk.relations), first)
+            self._forget_values()
             self._check_memory()
         if not self._open_end:
             yield from self._rows(self._worked(self._evaluation.close), first or 0)
@@ -161,6 +162,7 @@ class Serving:
             yield from self._rows(self._worked(self._evaluation.feed, chunk.times, chunk.relations), 0)
         if bound is not None:
             yield from self._rows(self._worked(self._evaluation.feed, np.zeros(0, np.int64), {}, bound), 0)
+        self._forget_values()
         self._check_memory(beside)
 
     def feed_rows(self, times: Sequence[int], tuples: Tuples, bound: int, beside: int) -> list[dict[str, Any]]:
@@ -184,6 +186,11 @@ class Serving:
             self.events += sum(map(len, tuples.values()))
         self._check_memory(beside)
         return rows
+
+    def _forget_values(self) -> None:
+        """Let values go that came in rows that are gone; no answer is open, and no event waits as codes."""
+        if self._evaluation.has_idle_values:
+            self._evaluation.forget_values()
 
     def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that the end of the stream decides; none where it is open."""

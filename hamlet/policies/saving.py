@@ -98,7 +98,7 @@ def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
 
 def described_evaluation(evaluation: Evaluation, blobs: BlobWriter) -> Json:
     """What the operators of an evaluation keep, its pool and its time-points."""
-    evaluation.settle()
+    evaluation.forget_values()
     line = evaluation._line
     return {
         "pool": _pool(evaluation.pool),

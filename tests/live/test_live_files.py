@@ -180,10 +180,17 @@ def test_what_cannot_be_listened_to(folder: Path, capfd: pytest.CaptureFixture[s
             assert capfd.readouterr().err.startswith("error: ")
 
 
+def hears(pid: int, wanted: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.split("SigCgt:")[1].split()[0], 16)
+    return bool(caught >> (wanted - 1) & 1)
+
+
 def test_a_stop_while_nobody_takes_rows(folder: Path) -> None:
     (folder / "log").write_bytes(b"@1 publish(1)\n@2 publish(2)\n")
     with running(*POLICY, "--input", "log", "--follow", "--output", "unix:nobody.sock") as run:
         assert run.stderr is not None
+        until(lambda: hears(run.pid, signal.SIGTERM))
         time.sleep(1.5)  # it tries again and again
         run.send_signal(signal.SIGTERM)
         assert run.wait(timeout=5) == 143

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -189,6 +189,21 @@ class Node:
 
     def settle(self) -> None:
         """Let `kept` be all that is kept."""
+
+    def relations(self) -> Iterator[tuple[Relation, tuple[Type | None, ...]]]:
+        """All that is kept, after `settle`, and the types of its columns; None is a time or a time-point."""
+        kinds = self.kept_types()
+        yield from ((rows, kinds[name]) for name, rows in self.kept.items())
+        yield from ((each.whole(), child.types) for each, child in zip(self.pending, self.children, strict=True))
+
+    def recode(self, recoded: Callable[[Relation, tuple[Type | None, ...]], Relation]) -> None:
+        """Put others in place of the relations that are kept, after `settle`; the last batch is gone."""
+        kinds = self.kept_types()
+        self.kept = {name: recoded(rows, kinds[name]) for name, rows in self.kept.items()}
+        pairs = zip(self.pending, self.children, strict=True)
+        self.pending = [Pending(child.width, recoded(each.whole(), child.types)) for each, child in pairs]
+        if self._output is not None:
+            self._output = empty(self.width)
 
     def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation | None, int]:
         """The relation of the batch, from the children's at time-points ``low <= i < high``; what is decided then.

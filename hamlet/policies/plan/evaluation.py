@@ -32,7 +32,7 @@ from hamlet.policies.operators.nodes import Event
 from hamlet.policies.plan.planned_operands import Built, UnsafeError
 from hamlet.policies.plan.planning import Planner
 from hamlet.policies.relations.relation import Ints, Relation
-from hamlet.policies.relations.values import Pool, floats_of
+from hamlet.policies.relations.values import POOLED, Pool, floats_of
 from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.syntax.formula import Type
 from hamlet.policies.syntax.signature import Signature
@@ -40,6 +40,7 @@ from hamlet.policies.syntax.signature import Signature
 Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
 _LARGEST_BOUND = 1 << 53
 _ROWS_AT_ONCE = 1 << 18  # of an answer that is in pieces
+_FEW_VALUES = 4096  # of the pool, which are never looked through
 _LONG_TEXT = 400  # characters from which terms may be too deep for Python's own limit of recursion
 
 
@@ -162,6 +163,8 @@ class Evaluation:
         self._changing: Changing | None = None
         self._small = 0  # small batches in a row
         self._changes = serves(self.nodes)
+        self._constants = len(self.pool.values)  # whose codes the operators know
+        self._most_values = _FEW_VALUES
         self._by_key: dict[tuple[str, int], set[int]] = {}  # the places that are read, by predicate
         for each in self.nodes:
             if isinstance(each, Event):
@@ -284,6 +287,26 @@ class Evaluation:
         found = changing.feed(times, tuples, bound)
         self.points = changing.known
         return found
+
+    @property
+    def has_idle_values(self) -> bool:
+        """Whether most values of the pool may be those of rows that are gone."""
+        return len(self.pool.values) > self._most_values
+
+    def forget_values(self) -> None:
+        """Let the pool forget the values that nothing here has; answers from before know their values no more."""
+        self.settle()
+        used = np.zeros(len(self.pool.values), np.bool_)
+        used[: self._constants] = True
+        for node in self.parts:
+            node.settle()
+            for rows, types in node.relations():
+                for column in _pooled(rows, types):
+                    used[column[column >= POOLED] - POOLED] = True
+        fresh = self.pool.keep(used)
+        for node in self.parts:
+            node.recode(lambda rows, types: _recoded(rows, types, fresh))
+        self._most_values = len(self.pool.values) + max(_FEW_VALUES, len(self.pool.values), self.kept_rows)
 
     def settle(self) -> None:
         """Let `nodes` have all that is kept."""
@@ -411,6 +434,23 @@ class Evaluation:
         if self._changing is not None:
             return self._changing.rows
         return sum(node.standing + sum(map(len, node.kept.values())) for node in self.parts)
+
+
+def _pooled(rows: Relation, types: Sequence[Type | None]) -> list[Ints]:
+    """The columns whose values may be in the pool."""
+    return [column for column, kind in zip(rows.columns, types, strict=True) if kind in ("int", "string")]
+
+
+def _recoded(rows: Relation, types: Sequence[Type | None], fresh: Ints) -> Relation:
+    """A relation with new codes of pooled values."""
+    columns = []
+    for column, kind in zip(rows.columns, types, strict=True):
+        places = column >= POOLED if kind in ("int", "string") else np.zeros(0, np.bool_)
+        if places.any():
+            column = column.copy()
+            column[places] = fresh[column[places] - POOLED]
+        columns.append(column)
+    return Relation(columns, rows.first, rows.last)
 
 
 def _pieces(rows: Relation, most: int) -> Iterator[Relation]:

@@ -50,6 +50,16 @@ class Pool:
             self.values.append(value)
         return code
 
+    def keep(self, used: npt.NDArray[np.bool_]) -> Codes:
+        """Forget all other values; gives the new code of each that is kept, by its old number."""
+        places = np.flatnonzero(used).tolist()
+        fresh = np.full(len(used), -1, np.int64)
+        fresh[used] = POOLED + np.arange(len(places))
+        self.values = [self.values[place] for place in places]
+        self._texts = {value: POOLED + at for at, value in enumerate(self.values) if isinstance(value, str)}
+        self._numbers = {value: POOLED + at for at, value in enumerate(self.values) if isinstance(value, int)}
+        return fresh
+
     def codes(self, values: Iterable[Value]) -> Codes:
         """The codes of some values."""
         return np.fromiter((self.code(value) for value in values), np.int64)
