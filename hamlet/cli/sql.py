@@ -221,8 +221,13 @@ def warnings(path: str, settings: Settings) -> Sequence[Diagnostic]:  # noqa: AR
 
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:  # noqa: ARG001
     """Show how row patterns will be matched."""
-    if html is not None or shown_as != "text":
-        raise UnsupportedError("row patterns are explained as text; leave --html and --format out")
+    if shown_as != "text":
+        raise UnsupportedError("row patterns are explained as text or, with --html, as a page; leave --format out")
+    if html is not None:
+        from hamlet.pages.row_patterns import write_explanation  # brings in jinja2
+
+        write_explanation(text_of(path), path, html)
+        return
     from hamlet.patterns.match.explain import explain as explained
 
     click.echo(explained(text_of(path), source=path))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import json
+import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import hamlet
+from hamlet.cli import main
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
 TICKS = [
@@ -326,3 +330,30 @@ def test_columns_that_the_host_reserves(name: str) -> None:
 
 def test_any_number_of_rounds() -> None:
     assert labels("a{,} b", "aab") == labels("a* b", "aab")
+
+
+def test_the_page_draws_the_automaton(tmp_path: Path) -> None:
+    text = """SELECT * FROM t MATCH_RECOGNIZE (PATTERN (^ a (b+ | {- c -})? d)
+    DEFINE b AS v > PREV(v), c AS c.v > LAST(b.v));
+    SELECT * FROM t MATCH_RECOGNIZE (PATTERN (x{1,300}) DEFINE x AS v < 1)"""
+    (tmp_path / "q.sql").write_text(text)
+    assert main(["explain", str(tmp_path / "q.sql"), "--html", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text()
+    [graph] = json.loads(re.search(r'"graphs": ?(\[.*\])', page)[1])  # type: ignore[index]
+    assert [each["title"] for each in graph["states"]] == ["", "a", "b", "c", "d"]
+    assert {(each["source"], each["target"], *each["label"]) for each in graph["arrows"]} == {
+        (0, 1, "^"),
+        (1, 2, "1"),
+        (1, 3, "2"),
+        (1, 4, "3"),
+        (2, 2, "1"),
+        (2, 4, "2"),
+        (3, 4),
+    }
+    for part in (
+        "reads labels, judged during the search",
+        "a column of the host",
+        "300 states, too many",
+        "unbounded: b+",
+    ):
+        assert part in page

@@ -73,30 +73,45 @@ def explained(meaning: Meaning, reports: Reports, number: int) -> list[str]:
     clause = meaning.clause
     table = " ".join(reports.text[clause.source.start : clause.source.end].split())
     lines = [f"clause {number}, {reports.place(clause.span)}: over {table}"]
+    facts = dict(facts_of(meaning, reports))
+    lines.append(f"  partitions  {facts.pop('partitions')}")
+    lines.append(f"  pattern     {facts.pop('pattern')}")
+    lines += [f"    {line}" for line in automaton_lines(meaning.program, clause)]
+    lines += [f"  {name}: {how}{f': {text}' if text else ''}" for name, text, how in conditions_of(meaning)]
+    return [*lines, *(f"  {name:<11} {said}" for name, said in facts.items() if name != "table")]
+
+
+def facts_of(meaning: Meaning, reports: Reports) -> list[tuple[str, str]]:
+    """What is to be said of a clause beside its automaton, each with its name."""
+    clause = meaning.clause
     keys = ", ".join(each.text for each in clause.partition) or "one partition"
     order = ", ".join(
         f"{each.expression.text}{' DESC' if each.descending else ''} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
         for each in clause.order
     )
-    lines.append(f"  partitions  {keys}, in the order of {order or 'the input'}")
-    lines.append(f"  pattern     {shown(clause.pattern, clause)}")
-    lines += [f"    {line}" for line in automaton_lines(meaning.program, clause)]
-    for name, written in clause.variables.items():
+    matching = f"linear: {meaning.program.positions:,} positions x rows; starts without a match are skipped"
+    if meaning.reads_labels:
+        matching = "depth first in the order of preference; states that lead nowhere are remembered"
+    return [
+        ("table", " ".join(reports.text[clause.source.start : clause.source.end].split())),
+        ("partitions", f"{keys}, in the order of {order or 'the input'}"),
+        ("pattern", shown(clause.pattern, clause)),
+        ("matching", matching),
+        ("kept", memory_bound(meaning)),
+    ]
+
+
+def conditions_of(meaning: Meaning) -> list[tuple[str, str, str]]:
+    """Each variable, its condition, and who evaluates that."""
+    found = []
+    for name, written in meaning.clause.variables.items():
         condition = meaning.conditions.get(name)
         if condition is None:
-            lines.append(f"  {written}: takes every row")
-        elif not condition.reads_match:
-            lines.append(f"  {written}: a column of the host: {condition.read.expression.text}")
+            found.append((written, "", "takes every row"))
         else:
-            lines.append(f"  {written}: reads labels, judged during the search: {condition.read.expression.text}")
-    if meaning.reads_labels:
-        lines.append("  matching    depth first in the order of preference; states that lead nowhere are remembered")
-    else:
-        lines.append(
-            f"  matching    linear: {meaning.program.positions:,} positions x rows; starts without a match are skipped"
-        )
-    lines.append(f"  kept        {memory_bound(meaning)}")
-    return lines
+            how = "reads labels, judged during the search" if condition.reads_match else "a column of the host"
+            found.append((written, condition.read.expression.text, how))
+    return found
 
 
 def automaton_lines(program: Program, clause: Clause) -> list[str]:
