@@ -13,6 +13,7 @@ computes wrong.
 from __future__ import annotations
 
 from dataclasses import asdict
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -98,7 +99,7 @@ def _plain_options(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def encoded(value: Any) -> Any:
-    """Plain values as JSON has them: a tuple is ``{"t": [...]}``."""
+    """Plain values as JSON has them: a tuple is ``{"t": [...]}``, bytes and decimals are their digits."""
     kind = type(value)
     if kind is tuple:
         return {"t": [encoded(each) for each in value]}
@@ -106,7 +107,9 @@ def encoded(value: Any) -> Any:
         return [encoded(each) for each in value]
     if kind is dict:
         return {"d": [[key, encoded(each)] for key, each in value.items()]}
-    return value
+    if kind is bytes:
+        return {"b": value.hex()}
+    return {"n": str(value)} if kind is Decimal else value
 
 
 def decoded(value: Any) -> Any:
@@ -116,8 +119,31 @@ def decoded(value: Any) -> Any:
     if isinstance(value, dict):
         if "t" in value:
             return tuple(decoded(each) for each in value["t"])
+        if "b" in value:
+            return bytes.fromhex(value["b"])
+        if "n" in value:
+            return Decimal(value["n"])
         return {key: decoded(each) for key, each in value["d"]}
     return value
+
+
+def _named(kind: pa.DataType) -> Any:
+    """A type of a column as JSON has it."""
+    if pa.types.is_dictionary(kind):  # its values are saved as they are
+        return _named(kind.value_type)
+    if pa.types.is_struct(kind):
+        return [[field.name, _named(field.type)] for field in kind]
+    return [kind.bit_width, kind.precision, kind.scale] if pa.types.is_decimal(kind) else str(kind)
+
+
+def _type_of(named: Any) -> pa.DataType:
+    """What `_named` was given."""
+    if isinstance(named, str):
+        return pa.type_for_alias(named)
+    if named and isinstance(named[0], list):
+        return pa.struct([(text(name), _type_of(kind)) for name, kind in named])
+    width, precision, scale = items(named, 3)
+    return (pa.decimal256 if whole(width) > 128 else pa.decimal128)(whole(precision, 1, 76), whole(scale))
 
 
 def _held(monitor: Monitor) -> Any:
@@ -126,7 +152,7 @@ def _held(monitor: Monitor) -> Any:
         return None
     place = monitor.disorder.place()
     rows = None if place.held is None else encoded([list(each.values()) for each in place.held.to_pylist()])
-    names = None if place.held is None else [[field.name, str(field.type)] for field in place.held.schema]
+    names = None if place.held is None else [[field.name, _named(field.type)] for field in place.held.schema]
     return [place.events, place.late_events, place.seen, place.promised, names, rows]
 
 
@@ -136,7 +162,7 @@ def _hold(monitor: Monitor, held: Any) -> None:
     events, late_events, seen, promised, names, rows = held
     table = None
     if names is not None:
-        schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names])
+        schema = pa.schema([(text(name), _type_of(kind)) for name, kind in names])
         columns: list[Any] = list(zip(*decoded(rows), strict=True)) or [[] for _ in names]
         table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
     clock = monitor.clock

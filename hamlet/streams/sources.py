@@ -32,7 +32,7 @@ from hamlet.streams.feeds import Feed
 from hamlet.streams.merged import FolderColumns, MergedFeed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
-from hamlet.streams.program.tuples import as_structs
+from hamlet.streams.program.tuples import as_structs, takes_wide
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536
@@ -43,7 +43,7 @@ TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": 
 
 class _Memory(Feed):
     def __init__(self, source: Any, inputs: Sequence[ir.Stream]) -> None:
-        table, self.closed = table_of(as_structs(source, inputs))
+        table, self.closed = table_of(as_structs(source, inputs), wide=takes_wide(inputs))
         self.name = "the table" if self.closed else "the events"
         self.rows, self.names = table.num_rows, table.schema.names
         self._table = table
@@ -264,15 +264,15 @@ class _Json(Feed):
         return self._dropped
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        first, waiting = 0, []
+        first, waiting, wide = 0, [], takes_wide(self._inputs)
         self._dropped = Dropped()
         for row in self._objects():
             waiting.append(row)
             if len(waiting) == _CHUNK:
-                yield from table_of(as_structs(waiting, self._inputs), first)[0].to_batches()
+                yield from table_of(as_structs(waiting, self._inputs), first, wide)[0].to_batches()
                 first, waiting = first + len(waiting), []
         if waiting:
-            yield from table_of(as_structs(waiting, self._inputs), first)[0].to_batches()
+            yield from table_of(as_structs(waiting, self._inputs), first, wide)[0].to_batches()
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         try:

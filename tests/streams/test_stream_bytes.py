@@ -1,8 +1,9 @@
-"""Inputs of the type Bytes: their digits in events of all forms, `.at(index: n)`, and what is refused."""
+"""Bytes, and integers of 64 bits without a sign: in events of all forms, computed with, held and saved."""
 
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,41 @@ def test_evidence_of_a_byte() -> None:
     events = [{"time": 1, "b": "0aff", "k": 1}]
     evidence = run(SPECIFICATION, events, values=True).why({"trigger": "got 0aff", "time": 1})
     check(TEXT, events, evidence)
+
+
+WIDE = Specification.parse("input k: UInt64 output o := k - 1")
+
+
+@pytest.mark.parametrize("pushed", [False, True])
+def test_integers_of_64_bits_without_a_sign(pushed: bool) -> None:
+    events = [{"time": 1, "k": 5}, {"time": 2, "k": 2**64 - 1}, {"time": 3, "k": 2**63}]
+    rows: list[dict[str, Any]] = []
+    if pushed:
+        monitor = Monitor(WIDE, values=True)
+        for event in events:
+            rows += monitor.push([event])
+    else:
+        rows = run(WIDE, events, values=True).rows()
+    assert [row["value"] for row in rows] == [4, 2**64 - 2, 2**63 - 1]
+    with pytest.raises(DataError, match="holds what input k of type UInt64 cannot be"):
+        run(WIDE, [{"time": 1, "k": 2**64}])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("input a: (Int64, String) output o := a.0", (1, "x")),
+        ("input a: Bytes output o := a", b"ab"),
+        ("input a: UInt64 output o := a", 2**64 - 1),
+        ("input a: Float64 output o := a", Decimal("1.5")),
+        ("input a: String output o := a", "text"),
+    ],
+)
+def test_held_events_of_every_type_are_saved(text: str, value: Any) -> None:
+    specification = Specification.parse(text)
+    monitor = Monitor(specification, values=True, lateness=5)
+    monitor.push([{"time": 1, "a": value}])
+    if isinstance(value, str):
+        monitor.push(pa.table({"time": [2], "a": pa.array([value]).dictionary_encode()}))
+    again = Monitor.restore(specification, monitor.save())
+    assert again.close() == monitor.close() != []
