@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from hamlet.runtime.definitions import DEFINITIONS
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 WORKLOAD = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase")
@@ -73,39 +75,26 @@ def input_option(
     )
 
 
+def option(name: str, more: str = "", **settings: Any) -> Callable[[Any], Any]:
+    """An option as `hamlet.runtime.definitions` has it, whose help ends with what is given."""
+    known = DEFINITIONS[name]
+    if known.default is not None:
+        settings = {"default": known.default, "show_default": True, **settings}
+    kind = click.Choice(known.choices) if known.choices else click.IntRange(min=1) if known.counted else str
+    said = known.help + more
+    return click.option(known.written, name, metavar=known.shown, type=kind, help=said, **settings)
+
+
 def max_memory_option(more: str = "") -> Callable[[Any], Any]:
     """``--max-memory``, whose help ends with where it holds."""
-    return click.option(
-        "--max-memory",
-        metavar="SIZE",
-        help="Stop, and say which query and group holds the most, before the run takes more: '2 GiB', '500 MB'. "
-        f"This counts what queries keep between events, not the input batch or the results.{more}",
-    )
+    return option("max_memory", more)
 
 
 QUERY = click.option(
     "--query", "queries", metavar="NAME", multiple=True, help="Only this query of the workload; may be repeated."
 )
-LATENESS = (
-    click.option(
-        "--lateness",
-        metavar="DURATION",
-        default="0",
-        help="How far behind the latest time events of a stream may be: '5 s', or ticks of the time column.",
-    ),
-    click.option(
-        "--late",
-        type=click.Choice(["error", "drop"]),
-        default="error",
-        help="What happens to events later than that: an error, or dropped and counted.",
-    ),
-)
-WHERE = click.option(
-    "--where",
-    metavar="CONDITION",
-    help="Only events for which this is true, beside what the queries say: \"speed < 10 AND district = 'Soho'\". "
-    "Conditions are those of the language, over columns.",
-)
+LATENESS = (option("lateness", default="0"), option("late"))
+WHERE = option("where")
 REPORT = click.option(
     "--report",
     metavar="FILE.html",
@@ -113,93 +102,18 @@ REPORT = click.option(
     help="Write a page about the run: results over time, events by type, where the time went, what was shared.",
 )
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
-COLUMN_OPTIONS = (
-    click.option(
-        "--input-format",
-        type=click.Choice(["parquet", "csv", "json", "monpoly", "arrow"]),
-        help="Format of the input; by default the one of its extension, and of pipes and sockets what their first "
-        "bytes say. monpoly is for policies; arrow is an IPC stream.",
-    ),
-    click.option("--time-column", metavar="COLUMN", default="time", show_default=True, help="The time of the event."),
-    click.option("--type-column", metavar="COLUMN", default="type", show_default=True, help="The type of the event."),
-    click.option(
-        "--order-column", metavar="COLUMN", help="Orders events with equal times; without it they are unordered."
-    ),
-    click.option(
-        "--time-unit",
-        type=click.Choice(["s", "ms", "us", "ns"]),
-        default="s",
-        show_default=True,
-        help="What 1 means in an integer time column; timestamps carry their own unit.",
-    ),
+COLUMN_OPTIONS = tuple(
+    option(name) for name in ("input_format", "time_column", "type_column", "order_column", "time_unit")
 )
-TIMEZONE = click.option(
-    "--timezone",
-    metavar="ZONE",
-    help="Where windows of days and weeks begin at midnight, such as Europe/Berlin; else by UTC.",
-)
+TIMEZONE = option("timezone")
 READING_OPTIONS = (
-    click.option("--delimiter", metavar="CHARACTER", help="Separates the fields of CSV; by default from its header."),
-    click.option(
-        "--bad-rows",
-        type=click.Choice(["error", "fail", "drop"]),
-        default="error",
-        show_default=True,
-        callback=lambda _context, _option, given: "error" if given == "fail" else given,
-        help="Rows without a time, CSV rows with too many or too few fields, lines that are no JSON object or have "
-        "text where numbers were: an error (fail says the same), or dropped, counted and the first three shown.",
-    ),
+    option("delimiter"),
+    option("bad_rows", callback=lambda _context, _option, given: "error" if given == "fail" else given),
 )
-PERIOD_OPTIONS = (
-    click.option("--from", "since", metavar="TIME", help="Only events from this time on: '2024-03-05', or ticks."),
-    click.option("--to", "until", metavar="TIME", help="Only events before this time."),
-)
+PERIOD_OPTIONS = (option("since"), option("until"))
 RUN_OPTIONS = (
     click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the results."),
-    click.option(
-        "--sharing",
-        type=click.Choice(["dynamic", "static", "never"]),
-        default="dynamic",
-        show_default=True,
-        help="Share work among queries: decide for every burst, always, or never. The results are the same.",
-    ),
-    click.option(
-        "--benefit",
-        type=click.Choice(["measured", "paper"]),
-        default="measured",
-        show_default=True,
-        help="The cost model that decides: measured on this engine, or the paper's.",
-    ),
-    click.option(
-        "--numbers",
-        type=click.Choice(["exact", "float"]),
-        default="exact",
-        show_default=True,
-        help="Exact integers of any size, or faster numbers with a relative error below 1e-9.",
-    ),
-    click.option(
-        "--count-type",
-        type=click.Choice(["auto", "string", "int64", "double", "decimal"]),
-        default="auto",
-        show_default=True,
-        help="What COUNT and SUM are in Parquet: int64 where all values fit, else a decimal, else exact digits (auto); "
-        "exact digits; a number that must fit; or a double that may be inf.",
-    ),
-    click.option(
-        "--threads",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        help="Threads to compute with.",
-    ),
-    click.option(
-        "--null-keys",
-        type=click.Choice(["keep", "drop"]),
-        default="keep",
-        show_default=True,
-        help="Events without a value of an equivalence or GROUP-BY attribute: a partition of their own, or dropped.",
-    ),
+    *(option(name) for name in ("sharing", "benefit", "numbers", "count_type", "threads", "null_keys")),
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,
 )

@@ -24,6 +24,7 @@ from hamlet.cli.options import (
     Input,
     input_option,
     max_memory_option,
+    option,
     with_options,
 )
 from hamlet.cli.progress import summary_line, task_bar
@@ -70,20 +71,8 @@ _WORKLOAD_DEFAULTS = {
 _STREAM_OPTIONS = (
     click.option("--stream", is_flag=True, help="Go on as files are added to the input folder."),
     click.option("--checkpoint", metavar="DIR", help="Where a --stream keeps its place and its state."),
-    click.option(
-        "--lateness",
-        metavar="DURATION",
-        default=_STREAM_DEFAULTS["lateness"],
-        show_default=True,
-        help="How far behind the latest time of a --stream events may be: '5 s', or ticks of the time column.",
-    ),
-    click.option(
-        "--late",
-        type=click.Choice(["error", "drop"]),
-        default=_STREAM_DEFAULTS["late"],
-        show_default=True,
-        help="What happens to later events of a --stream.",
-    ),
+    option("lateness", " Of a --stream.", default=_STREAM_DEFAULTS["lateness"]),
+    option("late", " Of a --stream."),
     click.option("--trigger", metavar="INTERVAL", help="Time between micro-batches of a --stream: '10 seconds'."),
     click.option(
         "--files-per-batch", metavar="N", type=click.IntRange(min=1), help="Most files that a --stream takes at once."
@@ -351,9 +340,9 @@ def _follow(
                 f"--{name} tells of a job that has ended, and --stream goes on; for {what} the files that are there, "
                 f"submit them without --stream, or give them to hamlet run --{name}"
             )
-    for name, option in (("since", "--from"), ("until", "--to")):
+    for name, written in (("since", "--from"), ("until", "--to")):
         if options.pop(name) is not None:
-            raise click.UsageError(f"{option} belongs to a batch; --where can compare the time of a --stream")
+            raise click.UsageError(f"{written} belongs to a batch; --where can compare the time of a --stream")
     if options.pop("products") != "auto":
         raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
     if options.pop("semijoin") == "on":
