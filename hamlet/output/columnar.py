@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.language.schema import Clock
-from hamlet.output._tuples import lines_of
+from hamlet.output._lines import Columns, rows_of, tuples_of
 from hamlet.output.digits import seconds_text
 from hamlet.output.time_text import time_text
 from hamlet.output.typed import typed_rows, typed_schema
@@ -32,6 +32,7 @@ from hamlet.output.typed import typed_rows, typed_schema
 HOLDS = ""  # the column that says of a policy's row whether it is one, or only a time-point without any
 FORMATS = ("json", "csv", "parquet", "monpoly")
 EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
+_NATIVE = {pa.int64(): "int", pa.float64(): "float", pa.bool_(): "bool"}
 
 
 class Encoder:
@@ -100,15 +101,23 @@ class JsonEncoder(Encoder):
 
     def lines(self, rows: pa.RecordBatch) -> str:
         """A line per row."""
-        columns = [json_texts(column) for column in rows.columns]
         if self._sparse:
+            columns = [json_texts(column) for column in rows.columns]
             found = []
             for values in zip(*columns, strict=True):
                 pairs = [key + value for key, value in zip(self._keys, values, strict=True) if value != "null"]
                 found.append(self._first + ", ".join(pairs) + "}\n")
             return "".join(found)
-        form = self._first + ", ".join(key.replace("%", "%%") + "%s" for key in self._keys) + "}\n"
-        return "".join([form % values for values in zip(*columns, strict=True)])
+        kinds, values = [], []
+        for column in rows.columns:
+            kind, given = _native(column)
+            if kind == "text" or (kind == "float" and not np.isfinite(given).all()):
+                kind, given = "text", json_texts(column)
+            kinds.append(kind)
+            values.append(given)
+        befores = [f"{', ' * (place > 0)}{key}" for place, key in enumerate(self._keys)]
+        befores[:1] = [f"{self._first}{each}" for each in befores[:1]]
+        return rows_of(befores, Columns(kinds, values), "}\n", rows.num_rows) if kinds else ""
 
 
 class CsvEncoder(Encoder):
@@ -124,16 +133,21 @@ class CsvEncoder(Encoder):
 
     def lines(self, rows: pa.RecordBatch) -> str:
         """A line per row."""
-        count = rows.num_rows
-        columns = []
-        for name in self._header:
+        befores, kinds, values = [], [], []
+        before = ""
+        for place, name in enumerate(self._header):
+            before += "," * (place > 0)
             if name in self._lead:
-                columns.append([self._lead[name]] * count)
+                before += self._lead[name]
             elif name in rows.schema.names:
-                columns.append(csv_texts(rows.column(name)))
-            else:
-                columns.append([""] * count)
-        return "".join([",".join(values) + "\n" for values in zip(*columns, strict=True)])
+                kind, given = _native(rows.column(name))
+                befores.append(before)
+                kinds.append(kind)
+                values.append(csv_texts(rows.column(name)) if kind == "text" else given)
+                before = ""
+        if not kinds:
+            return (before + "\n") * rows.num_rows
+        return rows_of(befores, Columns(kinds, values), before + "\n", rows.num_rows)
 
 
 class MonpolyEncoder(Encoder):
@@ -193,10 +207,14 @@ class MonpolyEncoder(Encoder):
         order = np.arange(rows.num_rows)
         if rows.schema.names[2 : 2 + len(columns)] != self._tuples:
             order = np.lexsort([*(_ranks(column) for column in reversed(columns)), points])
-        kinds, values = zip(*map(_tuple_values, columns), strict=True)
+        kinds, values = [], []
+        for column in columns:
+            kind, given = _native(column)
+            kinds.append(kind)
+            values.append(_texts(column, _monpoly_value, "") if kind == "text" else given)
         signs = ("(", ",", ")") if every else ("", " ", "")
         ends = np.append(starts, rows.num_rows)
-        return lines_of(heads, ends, order, list(kinds), list(values), *signs, holds.view(np.uint8))
+        return tuples_of(heads, ends, order, Columns(kinds, values), *signs, holds.view(np.uint8))
 
 
 def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -206,18 +224,20 @@ def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return whole.to_batches()[0]
 
 
-def _tuple_values(column: pa.Array) -> tuple[str, Any]:
-    """Whether a column is of int64, of doubles or of texts, and its values so."""
-    if not column.null_count and column.type in (pa.int64(), pa.float64()):
-        return "int" if column.type == pa.int64() else "float", to_numpy(column)
-    return "text", _texts(column, _monpoly_value, "")
+def _native(column: pa.Array) -> tuple[str, Any]:
+    """Whether values can be written as they are, as int64, doubles or Booleans; and these. Others are texts."""
+    kind = None if column.null_count else _NATIVE.get(column.type)
+    if kind is None:
+        return "text", None
+    values = to_numpy(column)
+    return kind, values.view(np.uint8) if kind == "bool" else values
 
 
 def _ranks(column: pa.Array) -> npt.NDArray[Any]:
     """Numbers that are in the order of a column's values, NULL first."""
-    kind, values = _tuple_values(column)
+    kind, found = _native(column)
     if kind != "text":
-        return values  # type: ignore[no-any-return]
+        return found  # type: ignore[no-any-return]
     values = column.to_pylist()
     ranks = {value: place for place, value in enumerate(sorted({*values} - {None}), 1)}
     return np.array([ranks.get(value, 0) for value in values], np.int64)

@@ -45,8 +45,8 @@ def relation(choices: list[Any], pool: Pool, seed: int) -> Relation:
                 rows.append((pool.code(value), group, at, end))
                 at = end + 1 + rng.randrange(6)
     rng.shuffle(rows)
-    first, second, begin, end = np.array(rows, np.int64).reshape(-1, 4).T.copy()
-    return Relation([first, second], begin, end)
+    first, second, begins, ends = np.array(rows, np.int64).reshape(-1, 4).T.copy()
+    return Relation([first, second], begins, ends)
 
 
 def at_points(rows: Relation) -> dict[tuple[int, ...], list[int]]:

@@ -178,6 +178,36 @@ def test_verdicts_take_flat_memory_however_irregular_the_gaps(text: str, mode: A
         assert max(most) < 10_000
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("mode", MODES)
+def test_each_time_point_is_told_once_while_entries_move(mode: Any, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    times = np.cumsum(chance.choice([0, 1, 1, 1, 2, 5, 17, 101, 900, 1500], 60_000))
+    atoms = (chance.random(len(times)) < 0.005).astype(np.int32)
+    stream = new_stream(skeleton_of("EVENTUALLY[0,20000] p()"), mode, True)
+    known: dict[tuple[int, int], Any] = {}
+    for begin in range(0, len(times) + 1000, 1000):
+        if begin < len(times):
+            stream.feed(times[begin : begin + 1000], atoms[begin : begin + 1000])
+        else:
+            stream.finish()
+        for time, offset, verdict, *same in zip(
+            *(column.tolist() for column in stream.take() if column is not None), strict=True
+        ):
+            assert (time, offset) not in known
+            known[time, offset] = tuple(same) if verdict == 2 else bool(verdict)
+    holds = np.append(times[atoms == 1], 1 << 40)
+    places = np.searchsorted(np.flatnonzero(atoms), np.arange(len(times)))
+    expected = (holds[places] - times <= 20_000).tolist()
+    found = []
+    for key in sorted(known):
+        value = known[key]
+        while isinstance(value, tuple):
+            value = known[value]
+        found.append(value)
+    assert found == expected
+
+
 @pytest.mark.parametrize("sizes", [(1,), (63, 64, 65, 66), (100_000,)])
 @pytest.mark.parametrize("mode", MODES)
 def test_pushes_of_any_size_give_the_same_verdicts(mode: Any, sizes: tuple[int, ...]) -> None:

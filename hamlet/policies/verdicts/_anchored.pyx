@@ -499,8 +499,9 @@ cdef class AnchoredStream:
     cdef int _share(self, uint64_t table) except -1:
         """An entry for the current time-point, or the row that says which one it is like."""
         cdef int place
-        cdef int64_t at = self.end
+        cdef int64_t at
         self._append(table)
+        at = self.end - 1  # entries may have moved to the front
         if self.formula.across:
             for place in range(self.formula.futures):
                 if self.early[place] == at and self.formula.nodes[self.formula.future[place]].low == 0:

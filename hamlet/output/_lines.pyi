@@ -4,12 +4,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-def lines_of(
+class Columns:
+    def __init__(self, kinds: Sequence[str], columns: Sequence[Any]) -> None: ...
+
+def rows_of(befores: list[str], columns: Columns, ending: str, rows: int) -> str: ...
+def tuples_of(
     heads: list[str],
     starts: npt.NDArray[np.int64],
     order: npt.NDArray[np.int64],
-    kinds: list[str],
-    columns: Sequence[Any],
+    columns: Columns,
     opened: str,
     between: str,
     closed: str,
