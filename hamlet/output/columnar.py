@@ -104,11 +104,12 @@ class JsonEncoder(Encoder):
         if self._sparse:
             columns = [json_texts(column) for column in rows.columns]
             found = []
-            for values in zip(*columns, strict=True):
-                pairs = [key + value for key, value in zip(self._keys, values, strict=True) if value != "null"]
+            for texts in zip(*columns, strict=True):
+                pairs = [key + value for key, value in zip(self._keys, texts, strict=True) if value != "null"]
                 found.append(self._first + ", ".join(pairs) + "}\n")
             return "".join(found)
-        kinds, values = [], []
+        kinds: list[str] = []
+        values: list[Any] = []
         for column in rows.columns:
             kind, given = _native(column)
             if kind == "text" or (kind == "float" and not np.isfinite(given).all()):
@@ -133,8 +134,10 @@ class CsvEncoder(Encoder):
 
     def lines(self, rows: pa.RecordBatch) -> str:
         """A line per row."""
-        befores, kinds, values = [], [], []
-        before = ""
+        befores: list[str] = []
+        kinds: list[str] = []
+        values: list[Any] = []
+        before, count = "", int(rows.num_rows)
         for place, name in enumerate(self._header):
             before += "," * (place > 0)
             if name in self._lead:
@@ -146,8 +149,8 @@ class CsvEncoder(Encoder):
                 values.append(csv_texts(rows.column(name)) if kind == "text" else given)
                 before = ""
         if not kinds:
-            return (before + "\n") * rows.num_rows
-        return rows_of(befores, Columns(kinds, values), before + "\n", rows.num_rows)
+            return (before + "\n") * count
+        return rows_of(befores, Columns(kinds, values), before + "\n", count)
 
 
 class MonpolyEncoder(Encoder):
@@ -207,7 +210,8 @@ class MonpolyEncoder(Encoder):
         order = np.arange(rows.num_rows)
         if rows.schema.names[2 : 2 + len(columns)] != self._tuples:
             order = np.lexsort([*(_ranks(column) for column in reversed(columns)), points])
-        kinds, values = [], []
+        kinds: list[str] = []
+        values: list[Any] = []
         for column in columns:
             kind, given = _native(column)
             kinds.append(kind)

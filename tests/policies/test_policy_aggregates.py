@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,12 @@ def test_values_of_a_large_group_come_and_go(size: int) -> None:
     values = rng.integers(-(10**9), 10**9, size)
     first = np.sort(rng.integers(0, 3 * size, size))
     last = first + rng.integers(0, 200, size)
-    for operator, wanted in [("MIN", min), ("MAX", max), ("MED", statistics.median)]:
+    aggregates: list[tuple[str, Callable[[list[int]], float]]] = [
+        ("MIN", min),
+        ("MAX", max),
+        ("MED", statistics.median),
+    ]
+    for operator, wanted in aggregates:
         pool = Pool()
         made = Aggregate(_Child(("int",), ()), operator, 0, (), pool)._swept(Relation([values], first, last))
         for point in range(0, 3 * size, max(1, size // 40)):
