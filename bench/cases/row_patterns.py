@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bench.answers import WrongAnswer
 from bench.subject import Answer, Case, Contender
+from hamlet.matching import Matcher
 from hamlet.patterns import sql
 
 _CHECKED = 20  # partitions that are matched by a loop, too
@@ -130,6 +131,38 @@ class Failing:
         return {"hamlet": Contender(partial(sql, self._text, {"t": self._table}), None, question="there is no match")}
 
 
+class Pushed:
+    """A V-shape over rows that are pushed one by one, which the kernel takes without the host.
+
+    Parameters
+    ----------
+    rows, partitions : int
+    """
+
+    def __init__(self, rows: int, partitions: int) -> None:
+        self._table = walks(rows, partitions)
+        self._rows = self._table.to_pylist()
+
+    def answer(self) -> Answer:
+        """All rows are those of a run over the table."""
+        found = sorted(map(str, self._push()))
+        expected = sorted(map(str, sql(v_shape(), {"ticks": self._table}).rows()))
+        if found != expected:
+            raise WrongAnswer(f"{len(found)} shapes of pushed rows, and {len(expected)} of a run")
+        return Answer([f"{len(found)} shapes, pushed and at once"], {"events": len(self._rows)})
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """One row a push."""
+        return {"hamlet": Contender(self._push, None, question="matches are counted")}
+
+    def _push(self) -> list[dict[str, Any]]:
+        matcher = Matcher(v_shape(), self._table.schema)
+        found: list[dict[str, Any]] = []
+        for row in self._rows:
+            found += matcher.push(row)
+        return found + matcher.close()
+
+
 def _failing(rows: int) -> dict[str, Any]:
     return {f"{name}, {count} rows": partial(Failing, text, count) for name, text in FAILING.items()
             for count in (rows // 2, rows)}  # fmt: skip
@@ -141,6 +174,12 @@ CASES = {
         {"one": partial(VShape, 2_000_000, 10_000, 1), "hundred": partial(VShape, 2_000_000, 10_000, 100)},
         {"one": partial(VShape, 20_000, 100, 1), "hundred": partial(VShape, 20_000, 100, 100)},
         seconds=(300, 60),
+    ),
+    "row-patterns-pushed": Case(
+        "a V-shape over 200,000 rows that are pushed one by one, in 10 partitions",
+        {"pushed": partial(Pushed, 200_000, 10)},
+        {"pushed": partial(Pushed, 2_000, 2)},
+        seconds=(60, 20),
     ),
     "row-patterns-failing": Case(
         "patterns that blow up where a matcher turns back, over rows that fail at the end",
