@@ -451,15 +451,34 @@ class Drawing:
         return call if plain else f"{call}.defaults(to: {self._literal(kind)})"
 
 
-def trace(random: Random, inputs: list[Known]) -> list[tuple[int, dict[str, Any]]]:
-    """Random events: times in ns that stand still, step by tenths or jump, and values for some of the inputs."""
+EDGES = [sign * (2**power + more) for power in (31, 32, 53, 62, 63) for more in (-1, 0, 1) for sign in (1, -1)]
+
+
+def trace(random: Random, inputs: list[Known], wild: bool = False) -> list[tuple[int, dict[str, Any]]]:
+    """Random events: times in ns that stand still, step by tenths or jump, and values for some of the inputs.
+
+    With `wild` some values are as large as their types hold, and times begin far from zero.
+    """
     time = random.choice([0, 0, 17 * SECOND, 3 * SECOND + 1])
+    if wild:
+        time = random.choice([-(2**61) + 1, -(2**53) - 1, 2**53 + 1, 2**60])
     events = []
     for _ in range(random.randint(1, 30)):
         columns = {each.name: _value(random, each.kind) for each in inputs if random.random() < 0.6}
+        for each in inputs if wild else ():
+            if each.name in columns and random.random() < 0.15:
+                columns[each.name] = _edge(random, each.kind, columns[each.name])
         events.append((time, columns))
         time += random.choice([0, 0, 1, SECOND // 10, SECOND // 10, SECOND // 2, SECOND, 333_333_333, 4 * SECOND])
     return events
+
+
+def _edge(random: Random, kind: str, value: Any) -> Any:
+    """A value at the edge of its type, where it has one."""
+    low, high = {"Int64": (-(2**63), 2**63), "UInt64": (0, 2**64)}.get(kind, (0, 0))
+    if kind == "Float64":
+        return random.choice([0.0, 0.1, -2.5])
+    return random.choice([each for each in (*EDGES, 2**64 - 1) if low <= each < high]) if high else value
 
 
 def _value(random: Random, kind: str) -> Any:
@@ -474,9 +493,9 @@ def _value(random: Random, kind: str) -> Any:
     return random.randint(0, 6) if kind == "UInt64" else random.randint(-3, 6)
 
 
-def case(seed: int) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
-    """Text and trace number `seed`."""
+def case(seed: int, wild: bool = False) -> tuple[str, list[tuple[int, dict[str, Any]]]]:
+    """Text and trace number `seed`; see `trace`."""
     random = Random(seed)
     drawing = Drawing(random)
     text = drawing.text()
-    return text, trace(random, drawing.inputs)
+    return text, trace(random, drawing.inputs, wild)

@@ -242,7 +242,7 @@ def aggregate(
 def _mean(values: Sequence[Any]) -> Any:
     if isinstance(values[0], float):
         return math.fsum(values) / len(values) if all(map(math.isfinite, values)) else sum(values) / len(values)
-    return truncated(checked(sum(values), Scalar("Int64" if min(values) < 0 else "UInt64")), len(values))
+    return truncated(sum(values), len(values))
 
 
 def _integral(pairs: Sequence[tuple[int, Any]]) -> float:

@@ -14,7 +14,7 @@ import pytest
 from hamlet.checker import check
 from hamlet.errors import DataError, WorkloadError
 from hamlet.streams import Monitor, Specification, run
-from tests.compare_streams import difference, expected
+from tests.compare_streams import compare, difference, expected
 from tests.streams.stream_runs import run_pushed, run_whole
 
 TEXT = """
@@ -129,3 +129,14 @@ def test_held_events_of_every_type_are_saved(text: str, value: Any) -> None:
         monitor.push(pa.table({"time": [2], "a": pa.array([value]).dictionary_encode()}))
     again = Monitor.restore(specification, monitor.save())
     assert again.close() == monitor.close() != []
+
+
+@pytest.mark.parametrize("run_cases", [run_whole, run_pushed])
+def test_values_at_the_edges_of_their_types(run_cases: Any) -> None:
+    assert compare(range(60), run_cases, wild=True) is None
+
+
+def test_a_mean_whose_sum_is_beyond_64_bits_is_exact() -> None:
+    text = "input a: Int64 output o := a.aggregate(over_discrete: 5, using: avg).defaults(to: 0)"
+    events = [{"time": time, "a": 2**63 - 1 - time} for time in range(5)]
+    assert run(Specification.parse(text), events, values=True).rows()[-1]["value"] == 2**63 - 3
