@@ -38,7 +38,7 @@ def check(work: str, events: Any, evidence: Any, *, signature: str | None = None
         checker.check(data, negate)
         return
     if kind == "trends":
-        trend_checker(work, events, options).check(data)
+        trend_checker(work, events, data, options).check(data)
         return
     if kind == "value":
         value_checker(work, events, options).check(data)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hamlet.checker import matches, trends, values
 from hamlet.checker.errors import EvidenceError
 from hamlet.checker.policies import Checker, whole
+from hamlet.errors import HamletError
 from hamlet.input.csvform import CsvForm
-from hamlet.input.events import open_events
+from hamlet.input.events import EventSource, open_events
+from hamlet.input.statistics import BoundsOf
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
-from hamlet.language.schema import clock_shown
+from hamlet.language.query import Attribute, WorkloadText
+from hamlet.language.schema import Clock, Schema, clock_shown
 from hamlet.policies.logs.source import open_source, types_of
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
@@ -25,8 +31,12 @@ from hamlet.streams.filters import open_chosen as open_feed
 from hamlet.streams.monitor import time_column_of
 
 
-def trend_checker(text: str, events: Any, options: Mapping[str, Any]) -> trends.Checker:
-    """The checker of a workload over events of any form that `hamlet.run` takes."""
+def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, Any]) -> trends.Checker:
+    """The checker of a workload over events of any form that `hamlet.run` takes.
+
+    Of these, events without the group's keys and outside the window's reach are not made objects: no definition of
+    docs/language.md ("Trends", "Windows and spans") speaks of them.
+    """
     workload = parse(text)
     given = {name: value for name, value in options.items() if value is not None}
     declared = {a.name for each in workload.declarations for a in each.attributes if a.type.value == "DURATION"}
@@ -34,19 +44,92 @@ def trend_checker(text: str, events: Any, options: Mapping[str, Any]) -> trends.
     schema, clock = source.schema, source.schema.clock
     special = clock.column, schema.type_column
     originals = events if isinstance(events, list | tuple) and not isinstance(events[:1], str) else None
+    period, group = _claimed(workload, evidence, clock)
     found: list[trends.Event] = []
-    for batch in source.as_read():
-        ticks = batch.column(clock.column).cast(pa.int64()).to_pylist()
-        for time, row in zip(ticks, _rows(batch), strict=True):
+    for first, batch in _batches(source, period):
+        mask = _may_matter(batch, source.schema, period, group, workload)
+        places = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+        kept = batch.take(pa.array(places))
+        ticks = kept.column(clock.column).cast(pa.int64()).to_pylist()
+        numbers = places + first if isinstance(first, int) else first[places]
+        for place, time, row in zip(numbers.tolist(), ticks, _rows(kept), strict=True):
             row[clock.column] = clock.present(time)
             order = row.get(schema.order_column) if schema.order_column is not None else None
-            found.append(trends.Event(len(found), time, order, row.get(schema.type_column), row))
+            found.append(trends.Event(place, time, order, row.get(schema.type_column), row))
     if originals is not None and all(isinstance(each, Mapping) for each in originals):
-        for event, original in zip(found, originals, strict=True):
-            event.columns = {name: event.columns.get(name) for name in original}
+        for event in found:
+            event.columns = {name: event.columns.get(name) for name in originals[event.at]}
     return trends.Checker(
         workload, found, lambda told: time_in_ticks(told, clock), clock.ticks_per_second, clock.zone, special
     )
+
+
+_Period = tuple[int, int]  # the first tick, and the first one after it
+
+
+def _claimed(workload: WorkloadText, evidence: Any, clock: Clock) -> tuple[_Period | None, dict[str, int | str]]:
+    """The time and the keys, of plain types, of which evidence speaks; what it claims of them is checked elsewhere."""
+    row, told = evidence.get("row"), evidence.get("group")
+    query = next((each for each in workload.queries if isinstance(row, dict) and each.name == row.get("query")), None)
+    if query is None:
+        return None, {}
+    names = {each.name for each in query.group_by if isinstance(each, Attribute)}
+    known = told.items() if isinstance(told, dict) else ()
+    plain = {name: value for name, value in known if name in names and type(value) in (int, str)}
+    edges = evidence.get("window")
+    if query.within is None or query.session or clock.zone is not None or not isinstance(edges, list):
+        return None, plain
+    longest = 0 if query.longest is None else query.longest.ticks(clock.ticks_per_second)[0]
+    try:
+        start, end = (time_in_ticks(edge, clock) for edge in edges)
+    except (HamletError, ValueError):
+        return None, plain
+    return (start - 2 * longest, end + longest), plain  # a NOT before the first event looks back as far as a trend may
+
+
+def _batches(
+    source: EventSource, period: _Period | None
+) -> Iterator[tuple[int | npt.NDArray[np.int64], pa.RecordBatch]]:
+    """Batches with the place of their first event, or the places of all; row groups outside a period are not read."""
+
+    def outside(bounds: BoundsOf) -> bool:
+        times = bounds(source.schema.clock.column)
+        return times.known and period is not None and (times.most < period[0] or times.least >= period[1])
+
+    groups = source.row_groups
+    left = groups.leave_out(outside, "by their times") if period is not None and groups.places() is not None else 0
+    places = groups.places() if left else None
+    first = 0
+    for batch in source.as_read():
+        yield (first if places is None else places[first : first + batch.num_rows]), batch
+        first += batch.num_rows
+
+
+def _may_matter(
+    batch: pa.RecordBatch,
+    schema: Schema,
+    period: _Period | None,
+    group: Mapping[str, int | str],
+    workload: WorkloadText,
+) -> pa.BooleanArray:
+    """Which events lie in a period and have the values of a group, or lack its attributes by their declaration."""
+    ticks = batch.column(schema.clock.column).cast(pa.int64())
+    low, high = period or (-(1 << 62), 1 << 62)
+    found = pc.and_(pc.greater_equal(ticks, low), pc.less(ticks, high))
+    types = batch.column(schema.type_column).cast(pa.string()) if schema.type_column in batch.schema.names else None
+    for name, value in group.items():
+        column = batch.column(name) if name in batch.schema.names else None
+        fits = column is not None and (
+            pa.types.is_integer(column.type) if isinstance(value, int) else pa.types.is_string(column.type)
+        )
+        if not fits or (isinstance(value, int) and abs(value) >= 1 << 62):
+            continue
+        own = pc.fill_null(pc.equal(column, pa.scalar(value)), False)
+        lacking = [e.name for e in workload.declarations if name not in {a.name for a in e.attributes}]
+        if lacking and types is not None:
+            own = pc.or_(own, pc.fill_null(pc.is_in(types, pa.array(lacking)), False))
+        found = pc.and_(found, own)
+    return found
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -37,10 +37,13 @@ class Part:
         The first tick, and the first one after it.
     where : str or None
         A condition over columns.
+    window : int or None
+        The first tick of the only window of which all events that matter are in the period.
     """
 
     period: tuple[int, int] | None = None
     where: str | None = None
+    window: int | None = None
 
 
 class Beside:
@@ -96,10 +99,11 @@ class Beside:
         names = {f"{queries[place].query.name} {place}": place for place in places}
         others = [replace(asked[place], name=name) for name, place in names.items()]
         made: dict[int, list[Mapping[str, Any]]] = {}
+        start = self._source.schema.clock.present(part.window)
         try:
             again = Workload.parse(to_text(replace(text, queries=(*own, *others))))
             for row in self._rerun(again, part, _MOST_EVENTS) or ():
-                if row["query"] in names:
+                if row["query"] in names and (part.period is None or row["window_start"] == start):
                     made.setdefault(names[row["query"]], []).append(row)
         except HamletError:  # what the user wrote is right, whatever is wrong with other words for it
             return {}
@@ -125,9 +129,13 @@ def _parts(query: AnalysedQuery, rows: QueryRows, schema: Schema) -> list[Part]:
     more = 0 if query.query.longest is None else query.query.longest.ticks(schema.clock.ticks_per_second)[0]
     found: dict[Part, None] = {}
     for piece, row in chosen:
-        edges = int(piece.starts.column()[row]), int(piece.ends.column()[row])
-        period = None if query.query.within is None else (edges[0] - more, edges[1] + more)
-        found[Part(period, _group(query, rows, piece, row))] = None
+        where = _group(query, rows, piece, row)
+        if query.query.within is None:
+            found[Part(None, where)] = None
+            continue
+        start, end = int(piece.starts.column()[row]), int(piece.ends.column()[row])
+        period = start - 2 * more, end + more  # a NOT before a trend looks as far back as the trend may
+        found[Part(period, where, start)] = None
     return list(found)
 
 

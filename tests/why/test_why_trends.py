@@ -12,6 +12,7 @@ import pytest
 
 import hamlet
 from hamlet.checker import EvidenceError, check
+from hamlet.checker.events import trend_checker
 from hamlet.cli import main
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.input.events import open_events
@@ -198,3 +199,37 @@ def test_random_evidence_is_accepted_and_mutants_are_not(features: str) -> None:
     assert counts["refused"] < 15
     assert counts["rows"] > 20
     assert counts["rejected"] > 40
+
+
+def test_a_first_guard_looks_back_beyond_the_reach_of_trends() -> None:
+    """The C stands more than SPAN before the window, and less than SPAN before the first event of a trend in it."""
+    text = "RETURN COUNT(*) PATTERN SEQ(NOT C, A, B) SPAN 5 s WITHIN 10 s"
+    events = [{"time": time, "type": kind} for time, kind in [(2, "C"), (6, "A"), (10, "B"), (12, "A"), (13, "B")]]
+    results = hamlet.run(hamlet.Workload.parse(text), events)
+    evidence = results.why({"window_start": 10})
+    assert evidence.data["row"]["count"] == 1
+    assert [step["at"] for step in evidence.data["steps"]] == [3, 4]
+    check(text, events, evidence)
+
+
+def test_the_checker_reads_what_the_definitions_speak_of(tmp_path: Path) -> None:
+    """Row groups outside the window and events of other groups are no objects of the checker; broadcast ones are."""
+    text = "EVENT C(v INT);\n" + TEXT
+    count = 40_000
+    table = pa.table(
+        {
+            "time": range(count),
+            "type": [("A", "B", "C", "B")[place % 4] for place in range(count)],
+            "k": [None if place % 4 == 2 else place // 4 % 7 for place in range(count)],
+            "v": range(count),
+        }
+    )
+    pq.write_table(table, tmp_path / "many.parquet", row_group_size=1_000)
+    evidence = hamlet.run(hamlet.Workload.parse(text), tmp_path / "many.parquet").why({"window_start": 30_000, "k": 3})
+    assert min(step["at"] for step in evidence.data["steps"]) >= 30_000
+    check(text, tmp_path / "many.parquet", evidence)
+    assert len(trend_checker(text, tmp_path / "many.parquet", evidence.data, {})._events) < 10
+    other = json.loads(evidence.json())
+    other["row"]["count"] += 1
+    with pytest.raises(EvidenceError):
+        check(text, tmp_path / "many.parquet", other)

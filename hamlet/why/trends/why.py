@@ -288,7 +288,7 @@ class _Row:
         if query.within is None:
             return None, None
         more = 0 if query.longest is None else query.longest.ticks(self._clock.ticks_per_second)[0]
-        return start - more, end - 1 + more
+        return start - 2 * more, end - 1 + more  # a NOT before a trend looks as far back as the trend may
 
     def window(self) -> Window:
         """The window, with the events of a session."""
