@@ -182,9 +182,9 @@ def match_checker(text: str, events: Any, evidence: Mapping[str, Any], options: 
 
     What a clause reads, and views, are the host's business: it gives the rows that the clause reads.
     """
+    from hamlet.output.plain import json_value
     from hamlet.patterns.match.host import Host
     from hamlet.patterns.match.run import StatementRun, named_tables, parsed
-    from hamlet.why.evidence import json_value
 
     dialect = options.get("dialect") or "duckdb"
     script = parsed(text, dialect, "<sql>")

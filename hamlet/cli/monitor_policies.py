@@ -271,11 +271,39 @@ class PreparedPolicies:
 
             save_state(self._settings.save, self._policies, self._runner.evaluation, str(self._source.time_type))
         stats: dict[str, Any] = dict(self._source.stats)
+        seconds = time.perf_counter() - started
+        stats["notes"] = list(self._notes(stats))
         if watch is not None:
             settings = [("time-points", self._settings.time_points), ("verdicts", self._settings.verdicts)]
-            watch.write(input_name(self._settings.source), settings, stats, time.perf_counter() - started)
-        stats["notes"] = list(self._notes(stats))
+            commands = [
+                ["hamlet", "why", policy.source, "--signature", str(self._settings.signature), *self._read_so()]
+                for policy in self._policies
+            ]
+            watch.write(input_name(self._settings.source), settings, stats, seconds, self._why, commands)
         return stats
+
+    def _read_so(self) -> list[str]:
+        """How the command line of `hamlet why` reads the input as this run does."""
+        settings = self._settings
+        words = [word for each in inputs_of(settings.source) for word in ("--input", each)]
+        words += ["--negate"] * settings.negate + ["--open-end"] * settings.open_end
+        words += ["--ignore-unknown"] * settings.ignore_unknown + ["--check"]
+        return words
+
+    def _why(self, place: int, row: Mapping[str, Any]) -> Any:
+        """The evidence of a row of a policy."""
+        from hamlet.why import of_policy
+
+        settings = self._settings
+        options: dict[str, Any] = {
+            "negate": settings.negate,
+            "open_end": settings.open_end,
+            "verdicts": settings.verdicts,
+            "time_points": settings.time_points,
+            "ignore_unknown": settings.ignore_unknown,
+            **{name: value for name, value in settings.columns.items() if value is not None},
+        }
+        return of_policy(self._policies[place], settings.source, row, **options)
 
     def _first(self, rows: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The first row: of its time-point the least in MonPoly's order; and the empty time-points before it."""

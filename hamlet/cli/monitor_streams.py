@@ -198,8 +198,23 @@ class PreparedSpecifications:
         stats["notes"] = [*self._feed.notes(), *dict.fromkeys(told)]
         if self._watch is not None:
             settings = [("start", self._settings.start)] if self._settings.start is not None else []
-            self._watch.write(input_name(self._settings.source), settings, stats, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            sources = [word for each in inputs_of(self._settings.source) for word in ("--input", each)]
+            commands = [["hamlet", "why", spec.source, *sources, "--check"] for spec in self._specs]
+            self._watch.write(input_name(self._settings.source), settings, stats, seconds, self._why, commands)
         return stats
+
+    def _why(self, place: int, row: Mapping[str, Any]) -> Any:
+        """The evidence of a row of a specification."""
+        from hamlet.why import of_specification
+
+        reading = ("time_column", "time_unit", "order_column", "input_format", "delimiter", "bad_rows")
+        options = {
+            name: self._settings.columns[name] for name in reading if self._settings.columns.get(name) is not None
+        }
+        if self._settings.start is not None:
+            options["start"] = self._settings.start
+        return of_specification(self._specs[place], self._settings.source, row, **options)
 
     def _hand_out(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
         """Write rows; those of a common monitor to the specifications whose streams they are of."""
@@ -214,7 +229,9 @@ class PreparedSpecifications:
         if found:
             write(place, self._forms[place].batch(found, self._clock, monitor.start_at or 0))
             if self._watch is not None and self._clock is not None:
-                self._watch.see(place, found, monitor.start_at or 0, self._clock.text)
+                start, form = monitor.start_at or 0, self._forms[place]
+                self._watch.see(place, found, start, self._clock.text)
+                self._watch.keep(place, lambda count: form.dicts(found[:count], self._clock, start))
 
 
 def _report(specs: Sequence[Specification], settings: Settings) -> Any:

@@ -128,6 +128,8 @@ class FilteredEvents(EventSource):
         With every mistake of the condition.
     """
 
+    whole = False
+
     def __init__(self, source: EventSource, condition: str) -> None:
         self.name = source.name
         self.schema = source.schema

@@ -138,6 +138,8 @@ class EventSource:
                 if progress is not None:
                     progress(done)
 
+    whole = True  # whether all events of an input are there, in its order
+
     def as_read(self) -> Iterator[pa.RecordBatch]:
         """All columns that the language can read, in the order of the input, whatever its times are."""
         names = [field.name for field in self.arrow_schema if is_readable(field.type)]

@@ -79,6 +79,8 @@ class PeriodEvents(EventSource):
 
     """
 
+    whole = False
+
     def __init__(self, source: EventSource, since: Any = None, until: Any = None) -> None:
         clock = source.schema.clock
         self.name, self.schema, self.arrow_schema = source.name, source.schema, source.arrow_schema

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,15 @@ import pyarrow as pa
 
 from hamlet.output.columnar import csv_texts
 from hamlet.output.place import check_place
+from hamlet.pages.findings import Why, evidence_of
 from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 from hamlet.policies.plan.explaining import CLASSES, Shown, worst
 
 _WORST = dict(zip(CLASSES, ("nothing", *(f"memory {each}" for each in CLASSES[1:-1]), "unbounded memory"), strict=True))
 _BARS = 120
 _TOP = 15
+_EVIDENCE = 3  # rows of each policy with evidence
+_MOST_PROVED = 200_000  # events of an input that is read for a proof
 _MOST_KEPT = 1_000_000  # valuations that are counted; rarer ones beyond that are forgotten
 
 
@@ -96,12 +100,15 @@ class ViolationReport:
         self._steps = [1] * len(policies)
         self._types: list[pa.DataType] = [pa.int64() for _ in policies]
         self._top: list[Counter[tuple[str, ...]]] = [Counter() for _ in policies]
+        self._first: list[list[dict[str, Any]]] = [[] for _ in policies]
 
     def see(self, place: int, rows: pa.RecordBatch) -> None:
         """Count the rows of a policy."""
         if not rows.num_rows:
             return
         self._counts[place] += rows.num_rows
+        if len(self._first[place]) < _EVIDENCE:
+            self._first[place] += rows.slice(0, _EVIDENCE - len(self._first[place])).to_pylist()
         times = rows.column("time")
         self._types[place] = times.type
         ticks = times.cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -121,8 +128,20 @@ class ViolationReport:
             if len(self._top[place]) > 2 * _MOST_KEPT:
                 self._top[place] = Counter(dict(self._top[place].most_common(_MOST_KEPT)))
 
-    def write(self, source: str, settings: Sequence[tuple[str, str]], stats: Mapping[str, Any], seconds: float) -> None:
-        """Write the page."""
+    def write(
+        self,
+        source: str,
+        settings: Sequence[tuple[str, str]],
+        stats: Mapping[str, Any],
+        seconds: float,
+        why: Why,
+        commands: Sequence[Sequence[str]],
+    ) -> None:
+        """Write the page; ``stats["notes"]`` is what was strange, `why` gives evidence of a policy's row."""
+        evidence = []
+        for place, rows in enumerate(self._first):
+            explained = partial(why, place) if (stats.get("events") or 0) <= _MOST_PROVED else None
+            evidence.append(evidence_of(rows, explained, commands[place], f"p{place}-"))
         shown = []
         charts: list[dict[str, Any]] = []
         for place, (name, text, what, columns) in enumerate(self._policies):
@@ -161,10 +180,12 @@ class ViolationReport:
         counters += [(f"{sum(self._counts):,}", "rows"), (f"{seconds:.2f} s", "run time")]
         page = render(
             "violations.html",
-            (*CHARTS[0], "watched.css"),
+            (*CHARTS[0], "watched.css", "evidence.css", "findings.css"),
             (*CHARTS[1], "watched.js"),
             {"charts": charts},
             workload=", ".join(name for name, *_ in self._policies),
+            strange=list(stats.get("notes", ())),
+            evidence=[row for rows in evidence for row in rows],
             source=source,
             settings=settings,
             counters=counters,

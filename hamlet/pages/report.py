@@ -5,27 +5,41 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice, zip_longest
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet.engine.options import Options
 from hamlet.engine.stages import STAGES
 from hamlet.input.events import EventSource
+from hamlet.language.printing import to_text
+from hamlet.language.query import Aggregate, Attribute, Query, Taken
 from hamlet.output.digits import short_text
 from hamlet.output.place import check_place
+from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.result import Results
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
+from hamlet.pages.findings import MOST_EVENTS, bars, evidence_of, over_time
 from hamlet.pages.page import CHARTS, EXAMPLE, render, write
+from hamlet.pages.question import question
 from hamlet.pages.series import MOST_POINTS, Sample, query_lines
 from hamlet.pages.timeline import axis, tick_text
 from hamlet.planner.workload import Workload
 
 OPTION = "--report"
 _MOST_ASKED = 30  # queries in the table at the top
+_MOST_STEPS = 60  # of a row's evidence; of more, some trends are shown
+_MOST_EVIDENCE = 12  # rows with evidence, of all queries
+_TOP_ROWS = 3  # of each query with evidence
 REST = "rest"  # the stage of all that lies between the others
 
 # What a run counted: key of `Results.stats`, caption, what it means.
@@ -145,6 +159,16 @@ def page(
     ]
     found = decisions.shown()
     shown_as = axis(results.clock, min(edges, default=0), max(edges, default=0))
+    questions = [
+        {
+            "name": query.name,
+            "text": question(query),
+            "over_time": over_time(_starts(rows), lambda tick: tick_text(tick, shown_as)) if query.within else [],
+            "by_group": bars(_by_group(query, rows)),
+            "by_length": bars(_by_length(query, rows), ordered=True),
+        }
+        for query, rows in zip(workload.queries[:_MOST_ASKED], results.by_query, strict=False)
+    ]
     data = {
         "axis": shown_as,
         "queries": queries,
@@ -154,12 +178,19 @@ def page(
     answered = sorted(queries, key=lambda query: not query["rows"])
     return render(
         "report.html",
-        (*CHARTS[0], "report.css"),
+        (*CHARTS[0], "report.css", "evidence.css", "findings.css"),
         (*CHARTS[1], "report.js"),
         data,
         workload=workload.analysis.text.source,
         source=source,
         settings=settings,
+        questions=questions,
+        strange=[*results.run_warnings],
+        evidence=evidence_of(
+            islice(_top_rows(workload, results), _MOST_EVIDENCE),
+            partial(results.why, limit=_MOST_STEPS) if (results.stats.get("events") or 0) <= MOST_EVENTS else None,
+            ["hamlet", "why", workload.analysis.text.source, "--input", source, "--check"],
+        ),
         asked=[_asked(query, shown_as) for query in answered[:_MOST_ASKED]],
         left_out=len(answered[_MOST_ASKED:]),
         answered=sum(bool(query["rows"]) for query in queries),
@@ -177,6 +208,56 @@ def page(
         events=events,
         decisions=found,
     )
+
+
+def _starts(rows: QueryRows) -> np.ndarray[Any, Any]:
+    return np.concatenate([np.asarray(piece.starts) for piece in rows.pieces] or [np.zeros(0, np.int64)])
+
+
+def _by_group(query: Query, rows: QueryRows) -> dict[str, int]:
+    """How many rows each group has, by what of it RETURN shows, but for numbers of events."""
+    places = [
+        place
+        for place, item in enumerate(query.items)
+        if isinstance(item.value, Attribute) or (isinstance(item.value, Taken) and item.value.function != "COUNT")
+    ]
+    found: Counter[str] = Counter()
+    for piece in rows.pieces if places else ():
+        columns = [piece.values[place].tolist() for place in places]
+        texts = ([("NULL" if each is None else str(each)) for each in column] for column in columns)
+        found.update(map(", ".join, zip(*texts, strict=True)))
+    return dict(found)
+
+
+def _by_length(query: Query, rows: QueryRows) -> dict[str, int]:
+    """How many trends (rows, where RETURN does not count) have each number of events that GROUP-BY counts."""
+    taken = [place for place, item in enumerate(query.items) if isinstance(item.value, Taken)]
+    lengths = [place for place in taken if getattr(query.items[place].value, "function", "") == "COUNT"]
+    counted = [place for place, item in enumerate(query.items) if item.value == Aggregate("COUNT")]
+    found: Counter[int] = Counter()
+    for piece in rows.pieces if lengths else ():
+        amounts = piece.values[counted[0]].tolist() if counted else [1] * len(piece.starts)
+        for length, amount in zip(piece.values[lengths[0]].tolist(), amounts, strict=True):
+            found[length] += int(amount)
+    return {f"{to_text(query.items[lengths[0]].value)} = {length}": found[length] for length in sorted(found)}
+
+
+def _top_rows(workload: Workload, results: Results) -> Iterator[dict[str, Any]]:
+    """The rows with the largest numbers of each query, in turn: what people look at first."""
+    chosen = []
+    for query, rows in zip(workload.queries[:_MOST_ASKED], results.by_query, strict=False):
+        measures = [place for place, column in enumerate(rows.columns) if column.kind in ("count", "sum", "double")]
+        kept = QueryRows(rows.name, rows.columns, rows.first(_TOP_ROWS))
+        if measures and query.top is None:
+            every = chain.from_iterable(piece.tuples() for piece in rows.pieces)
+            best = heapq.nlargest(_TOP_ROWS, every, key=lambda row: _size(row[2 + measures[0]]))
+            kept = QueryRows(rows.name, rows.columns, best)
+        chosen.append(dicts_of(kept, results.clock))
+    yield from (row for turn in zip_longest(*chosen) for row in turn if row is not None)
+
+
+def _size(value: Any) -> float | int:
+    return value if isinstance(value, (int, float)) and value == value else -math.inf
 
 
 def _asked(query: Mapping[str, Any], axis: dict[str, Any]) -> dict[str, Any]:

@@ -7,15 +7,19 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hamlet.output.place import check_place
+from hamlet.pages.findings import Why, evidence_of
 from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 
 _BARS = 120
 _SECOND = 1_000_000_000  # ns
 _MOST_BINS = 16 * _BARS  # kept of one chart; more are put together two by two
 _TOP = 5
+_EVIDENCE = 3  # rows of each specification with evidence
+_MOST_EXPLAINED = 100_000  # events of an input that is read for evidence
 _MOST_MESSAGES = 10_000  # counted of one trigger; rarer ones beyond that are forgotten
 _MOST_LINES = 8  # of one stream: more cannot be told apart
 
@@ -128,6 +132,13 @@ class SpecificationReport:
             )
             for name, text, triggers, streams in specifications
         ]
+        self._first: list[list[dict[str, Any]]] = [[] for _ in specifications]
+
+    def keep(self, place: int, rows: Callable[[int], list[dict[str, Any]]]) -> None:
+        """Keep the first rows of a specification, of which evidence is shown; `rows` gives as many as are asked for."""
+        missing = _EVIDENCE - len(self._first[place])
+        if missing > 0:
+            self._first[place] += rows(missing)
 
     def see(
         self, place: int, found: Sequence[tuple[int, int, Any, Any]], start: int, clock_text: Callable[[int], str]
@@ -166,8 +177,20 @@ class SpecificationReport:
             if stream is not None:
                 _see_value(stream, at, key, float(value))
 
-    def write(self, source: str, settings: Sequence[tuple[str, str]], stats: Mapping[str, Any], seconds: float) -> None:
-        """Write the page."""
+    def write(
+        self,
+        source: str,
+        settings: Sequence[tuple[str, str]],
+        stats: Mapping[str, Any],
+        seconds: float,
+        why: Why,
+        commands: Sequence[Sequence[str]],
+    ) -> None:
+        """Write the page; ``stats["notes"]`` is what was strange, `why` gives evidence of a specification's row."""
+        evidence = []
+        for place, rows in enumerate(self._first):
+            explained = partial(why, place) if (stats.get("events") or 0) <= _MOST_EXPLAINED else None
+            evidence += evidence_of(rows, explained, commands[place], f"s{place}-")
         charts: list[dict[str, Any]] = []
         shown = [self._shown(each, charts) for each in self._watched]
         counters = [
@@ -183,10 +206,12 @@ class SpecificationReport:
         counters += [(f"{triggered:,}", "rows of triggers"), (f"{seconds:.2f} s", "run time")]
         page = render(
             "watched.html",
-            (*CHARTS[0], "watched.css"),
+            (*CHARTS[0], "watched.css", "evidence.css", "findings.css"),
             (*CHARTS[1], "watched.js"),
             {"charts": charts},
             workload=", ".join(each.name for each in self._watched),
+            strange=list(stats.get("notes", ())),
+            evidence=evidence,
             source=source,
             settings=settings,
             counters=counters,

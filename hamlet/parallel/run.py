@@ -156,7 +156,8 @@ def run(
     warnings = source.notes() + of_results(engine.workload, source, watch, rows, again_over)
     results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "since": since, "until": until}
-    explainer = partial(_why, engine.workload, events, {**options, **again})
+    whole_events = events if where is None else source  # of a part there is no evidence, which is said then
+    explainer = partial(_why, engine.workload, whole_events, {**options, **again})
     results._workload = engine.workload
     results.listed_by(partial(_trends, engine.workload, source), explainer)
     for each in warnings:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import datetime
 import json
-import math
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Any
 
 from hamlet.errors import OptionError
-from hamlet.output.digits import decimal_digits
+from hamlet.output.plain import json_value
 
-_LONGEST = 1 << 63
 _SHOWN = 20  # rows of an ambiguous answer that are listed
 
 
@@ -54,34 +51,17 @@ class Evidence:
 
         return page_of(self.data)
 
-    def _repr_html_(self) -> str:
+    def fragment(self, prefix: str = "") -> str:
+        """The evidence as a part of a page, whose names begin alike."""
         from hamlet.why.page import fragment_of
 
-        return fragment_of(self.data)
+        return fragment_of(self.data, prefix)
+
+    def _repr_html_(self) -> str:
+        return self.fragment()
 
     def __repr__(self) -> str:
         return f"<Evidence {self.kind}, {'in' if self.holds else 'not in'} the result: {self.data['row']}>"
-
-
-def json_value(value: Any) -> Any:
-    """A value as evidence has it: integers beyond 64 bits as digits, times as in result rows."""
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return value
-    if isinstance(value, int):
-        return value if -_LONGEST <= value < _LONGEST else decimal_digits(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else "nan" if value != value else "inf" if value > 0 else "-inf"
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, datetime.datetime):
-        return value.isoformat()
-    if isinstance(value, list | tuple):
-        return [json_value(each) for each in value]
-    if isinstance(value, Mapping):
-        return {name: json_value(each) for name, each in value.items()}
-    return str(value)
 
 
 def only_row(rows: Iterable[Mapping[str, Any]], wanted: Mapping[str, Any]) -> Mapping[str, Any] | None:

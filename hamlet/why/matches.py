@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hamlet.errors import DataError, OptionError, WorkloadError
+from hamlet.output.plain import json_value
 from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT
 from hamlet.patterns.clause.expressions import Read, placeholder
 from hamlet.patterns.clause.statement import Script
@@ -28,7 +29,7 @@ from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import StatementRun, named_tables, parsed
 from hamlet.patterns.match.streamed import beyond_rows
 from hamlet.patterns.options import MAX_STEPS
-from hamlet.why.evidence import Evidence, json_value, only_row, same
+from hamlet.why.evidence import Evidence, only_row, same
 
 PLACE = "__hamlet_place"  # of a row among those that the clause reads
 _MOST_WAYS = 2_000  # ways of labelling that are tried for the longest one

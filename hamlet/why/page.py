@@ -28,12 +28,13 @@ def page_of(data: Mapping[str, Any]) -> str:
     )
 
 
-def fragment_of(data: Mapping[str, Any]) -> str:
-    """What a notebook shows; the kinds that are trees open node by node."""
+def fragment_of(data: Mapping[str, Any], prefix: str = "") -> str:
+    """What a notebook shows; the kinds that are trees open node by node, whose names on the page begin alike."""
     if data["kind"] == "proof":
-        return "".join(_opened(data["nodes"], node_line, lambda node: "holds" if node["holds"] else "fails"))
+        return "".join(_opened(data["nodes"], node_line, lambda node: "holds" if node["holds"] else "fails", prefix))
     if data["kind"] == "value":
-        return "".join(_opened(data["nodes"], value_line, lambda node: "fails" if node["value"] is None else "holds"))
+        kinds = {True: "fails", False: "holds"}
+        return "".join(_opened(data["nodes"], value_line, lambda node: kinds[node["value"] is None], prefix))
     return f"<pre>{html.escape(text_of(data))}</pre>"
 
 
@@ -41,6 +42,7 @@ def _opened(
     nodes: list[Mapping[str, Any]],
     line: Callable[[Mapping[str, Any]], str],
     style: Callable[[Mapping[str, Any]], str],
+    prefix: str,
 ) -> Iterator[str]:
     """The claim opened, all below it closed; a node that was shown before is a link to its place."""
     seen: set[int] = set()
@@ -54,12 +56,12 @@ def _opened(
         node = nodes[place]
         text = f'<code class="{style(node)}">{html.escape(line(node))}</code>'
         if place in seen or len(seen) >= _MOST:
-            yield f'<div class="again"><a href="#node-{place}">#{place}</a> {text}</div>'
+            yield f'<div class="again"><a href="#{prefix}node-{place}">#{place}</a> {text}</div>'
             continue
         seen.add(place)
         if not node["because"]:
-            yield f'<div class="leaf" id="node-{place}">{text}</div>'
+            yield f'<div class="leaf" id="{prefix}node-{place}">{text}</div>'
             continue
-        yield f'<details id="node-{place}"{" open" * (depth < 2)}><summary>{text}</summary>'
+        yield f'<details id="{prefix}node-{place}"{" open" * (depth < 2)}><summary>{text}</summary>'
         stack.append("</details>")
         stack += [(each, depth + 1) for each in reversed(node["because"])]

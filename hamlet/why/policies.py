@@ -17,6 +17,7 @@ from hamlet.errors import OptionError, UnsupportedError
 from hamlet.frontend.reports import Reports
 from hamlet.language.schema import clock_shown
 from hamlet.output.digits import integer_of
+from hamlet.output.plain import json_value
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.analysis.typecheck import check_types
@@ -42,7 +43,7 @@ from hamlet.policies.syntax.formula import (
     free_variables,
 )
 from hamlet.policies.syntax.printing import print_formula
-from hamlet.why.evidence import Evidence, json_value, only_row, same
+from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.proofs.cells import predicates
 from hamlet.why.proofs.points import Key, Points, Row
 from hamlet.why.proofs.prover import Node, Prover, Unproved

@@ -212,6 +212,37 @@ def test_the_page_of_a_live_run_shows_what_comes(
 # ------------------------------------------------------------------------------------------------------- the report
 
 
+def test_evidence_opens_by_a_click(browser: Chrome, violations: Path, triggers: Path, tmp_path: Path) -> None:
+    """Pages begin with the question, say what was strange, and open the evidence of rows."""
+    events = [{"time": t, "type": "AAB"[t % 3], "g": "ns"[t % 2], "v": t, "late": None} for t in range(90)]
+    text = """
+        sums: RETURN g, SUM(B.v) AS s, COUNT(*) PATTERN SEQ(A, B) GROUP-BY g WITHIN 10 s;
+        long: RETURN COUNT(A), COUNT(*) PATTERN A{1,3} SEMANTICS CONTIGUOUS GROUP-BY COUNT(A) WITHIN ALL;
+        none: RETURN COUNT(*) PATTERN C WITHIN 10 s;
+    """
+    page = tmp_path / "findings.html"
+    hamlet.run(hamlet.Workload.parse(text), events, report=page)
+    for place, asked, inside in [
+        (page, "sums In each 10 s, for each g: how many trends SEQ(A, B) are there", "begins"),
+        (violations, "When, and of which values, is this broken?", "fails at time-point"),
+        (triggers, "When does this hold?", "at event"),
+    ]:
+        opened(browser, place)
+        assert asked in one(browser, "main").text
+        first = one(browser, ".row-evidence")
+        assert inside not in first.text
+        one(browser, ".row-evidence > summary").click()
+        assert inside in first.text
+        assert "hamlet why" in first.text
+        assert not browser.get_log("browser")
+    opened(browser, page)
+    strange = [each.text for each in all_of(browser, ".strange li")]
+    assert [each for each in strange if "C never occurs" in each]
+    assert [each for each in strange if "SUM(EVENTS B.v), each event once, is " in each]
+    titles = [each.text for each in all_of(browser, ".counts h3")]
+    assert titles == ["sums: rows over time", "sums: rows by group", "long: trends by length"]
+
+
 def test_a_tool_tip_names_window_groups_and_values(browser: Chrome, report: Path) -> None:
     opened(browser, report)
     assert tip(browser) is None

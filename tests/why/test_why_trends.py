@@ -233,3 +233,10 @@ def test_the_checker_reads_what_the_definitions_speak_of(tmp_path: Path) -> None
     other["row"]["count"] += 1
     with pytest.raises(EvidenceError):
         check(text, tmp_path / "many.parquet", other)
+
+
+def test_rows_of_a_part_of_an_input_have_no_evidence(tmp_path: Path) -> None:
+    results = hamlet.run(hamlet.Workload.parse(TEXT), EVENTS, where="v > 0", report=tmp_path / "page.html")
+    with pytest.raises(UnsupportedError, match="part of an input"):
+        results.why(results.rows()[0])
+    assert "part of an input" in (tmp_path / "page.html").read_text()

@@ -7,6 +7,7 @@ definitions say them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +40,8 @@ class Step:
         Beginnings of trends that end here.
     onward : int
         Ways from here to an end of a trend.
+    next : list of Event or None
+        Those that no trend may skip behind it, at the first time that has any, once somebody has asked.
     """
 
     event: Event
@@ -53,6 +56,7 @@ class Step:
     ends: bool = False
     onward: int = 0
     place: int = -1
+    next: list[Event] | None = None
 
     @property
     def trends(self) -> int:
@@ -156,6 +160,9 @@ class Graph:
         self._template = template
         self._partition = partition
         self._events = sorted((e for e in search.events if search.agree(partition, e) is not None), key=_moment)
+        stream = search.stream.events if search.semantics is not Semantics.ANY else ()
+        self._agreeing = sorted((e for e in stream if search.agree(partition, e) is not None), key=_moment)
+        self._times = [each.time for each in self._agreeing]
         bodies = {to_text(each.body): each.body for pattern in patterns for each in negations(pattern)}
         self._negated = [Negated(search, guard.template, self._events) for guard in template.guards]
         self._bodies = bodies
@@ -315,14 +322,19 @@ class Graph:
         semantics = self._search.semantics
         if semantics is Semantics.ANY:
             return False
-        for each in self._search.stream.events:
-            if not (before.event.before(each) and each.before(event)):
-                continue
-            if self._search.agree(self._partition, each) is None:
-                continue
-            if semantics is Semantics.CONTIGUOUS or self._could_take(before, each):
-                return True
-        return False
+        if before.next is None:
+            before.next = self._next(before, semantics)
+        return any(each.before(event) for each in before.next)
+
+    def _next(self, before: Step, semantics: Semantics) -> list[Event]:
+        """The events at the first time at which trends may not skip one behind a step."""
+        found: list[Event] = []
+        for each in self._agreeing[bisect_left(self._times, before.event.time) :]:
+            if found and each.time > found[0].time:
+                break
+            if before.event.before(each) and (semantics is Semantics.CONTIGUOUS or self._could_take(before, each)):
+                found.append(each)
+        return found
 
     def _could_take(self, before: Step, event: Event) -> bool:
         return any(

@@ -58,6 +58,11 @@ def chosen(
     """
     if not source.repeatable:
         raise UnsupportedError("the events were a stream, which can be read once only; give a file or a table")
+    if not source.whole:
+        raise UnsupportedError(
+            "the rows are of a part of an input, and evidence names events by their places in the whole\n"
+            "hint: write the condition of --where into the query; give hamlet why --from and --to"
+        )
     schema = source.schema
     parts: list[pa.RecordBatch] = []
     places: list[int] = []

@@ -15,9 +15,10 @@ from hamlet.language.printing import to_text
 from hamlet.language.query import Attribute, Group, ReturnItem, Semantics, Taken
 from hamlet.language.schema import Clock
 from hamlet.oracle import Event, Search, Window
+from hamlet.output.plain import json_value
 from hamlet.parallel.run import run
 from hamlet.planner.workload import Workload
-from hamlet.why.evidence import Evidence, json_value, only_row, same
+from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.trends.graph import Graph, Step, partitions, samples
 from hamlet.why.trends.reading import Chosen, chosen
 from hamlet.why.trends.rows import aggregates_of, reason_of

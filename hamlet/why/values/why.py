@@ -13,13 +13,14 @@ import pyarrow as pa
 from hamlet.errors import OptionError
 from hamlet.input.csvform import CsvForm
 from hamlet.oracle.streams import Arguments, NoValueError
+from hamlet.output.plain import json_value
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.program.ir import Eval, EventPacing, Expression, Kind, Spawn, Stream
 from hamlet.streams.run import prepare
 from hamlet.streams.specification import Specification
-from hamlet.why.evidence import Evidence, json_value, only_row, same
+from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.values.history import Asked, History, Past, Target, Witness
 
 _MOST_NODES = 20_000
