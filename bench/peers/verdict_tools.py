@@ -1,8 +1,9 @@
-"""HYDRA and Aerial, where their executables are named: verdicts of one formula at every time-point of a log.
+"""MonPoly, HYDRA and Aerial, where their executables are named: processes over a log.
 
 HYDRA (Raszyk, Basin, Krstić, Traytel; ATVA 2019) and Aerial (Basin, Krstić, Traytel; RV 2017) are built by hand from
 their public sources (``mraszyk/hydra`` with flex, bison and a C++ compiler; Aerial with OCaml, ocamlbuild and menhir)
-and named by ``HAMLET_HYDRA`` and ``HAMLET_AERIAL``.
+and named by ``HAMLET_HYDRA`` and ``HAMLET_AERIAL``; MonPoly (Basin, Klaedtke, Zalinescu; RV-CuBES 2017) is built with
+dune and named by ``HAMLET_MONPOLY``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ def hydra() -> Path | None:
 def aerial() -> Path | None:
     """The executable of Aerial."""
     return _named("HAMLET_AERIAL")
+
+
+def monpoly() -> Path | None:
+    """The executable of MonPoly."""
+    return _named("HAMLET_MONPOLY")
 
 
 def _named(variable: str) -> Path | None:
