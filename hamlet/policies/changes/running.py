@@ -12,8 +12,11 @@ from hamlet.policies.operators.node import Node, Timeline
 
 Tuples = Mapping[tuple[str, int], list[tuple[int, Row]]]
 Found = list[tuple[int, int, list[Row]]]  # time, time-point, rows
-MOST = 256  # rows of a batch that are worked out one by one, whatever is kept
-SHARE = 16  # a larger batch is, too, where it is no more than this part of what is kept
+FEW = 16  # rows of a batch that are worked out one by one, whatever is kept
+MOST = 256  # rows of a batch that are worked out one by one where others were before
+_SHARE = 16  # a larger batch may be, too, where it is no more than this part of what is kept
+_STAYS = 6  # once they are, larger batches in a row are until all of them are no less than this part of what is kept
+_ROW = 8e-6  # seconds for a row that is worked out by itself; measured
 _SOON = 20_000  # rows that are kept for each small batch that has to be seen before it is worth to move them
 ROW_BYTES = 125  # of a valuation that an operator keeps: its tuple, its numbers, and entries of dicts; measured
 _BLOCK_BYTES = 270  # of what changes at a time-point and waits for another operator; measured
@@ -101,10 +104,20 @@ class Changing:
 
 
 def is_few(rows: int, kept: int) -> bool:
-    """Whether so many rows are worked out one by one where so many are kept."""
-    return rows <= MOST or rows * SHARE <= kept
+    """Whether so many rows may be worked out one by one where so many are kept."""
+    return rows <= MOST or rows * _SHARE <= kept
+
+
+def is_slow(rows: int, seconds: float) -> bool:
+    """Whether rows that took so long in columns had better be worked out one by one."""
+    return seconds > 2 * _ROW * rows
 
 
 def is_time(batches: int, kept: int) -> bool:
     """Whether, after some small batches in a row, it is worth to move what is kept."""
     return batches > min(kept // _SOON, 4)
+
+
+def goes_on(rows: int, kept: int) -> bool:
+    """Whether so many rows, those of large batches in a row, are not yet worth to move what is kept back."""
+    return rows * _STAYS <= kept

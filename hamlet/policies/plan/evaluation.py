@@ -10,6 +10,7 @@ made here with distances beyond all bounds of the formulas; rows at them are not
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from hamlet.policies.analysis.recursion import check_recursions
 from hamlet.policies.analysis.rewriting import Rewriter, goal
 from hamlet.policies.analysis.typecheck import recursion_types
 from hamlet.policies.changes.made import rows_of, serves
-from hamlet.policies.changes.running import MOST, Changing, Found, Tuples, is_few, is_time
+from hamlet.policies.changes.running import FEW, MOST, Changing, Found, Tuples, goes_on, is_few, is_slow, is_time
 from hamlet.policies.operators.node import NEVER, Node, Timeline, stamps_at
 from hamlet.policies.operators.nodes import Event
 from hamlet.policies.plan.planned_operands import Built, UnsafeError
@@ -161,7 +162,8 @@ class Evaluation:
         self._depth = _nesting(self.nodes)
         self.by_changes = False
         self._changing: Changing | None = None
-        self._small = 0  # small batches in a row
+        self._small = 0  # batches in a row that had better be worked out row by row
+        self._large = 0  # rows of large batches in a row, where small ones are
         self._changes = serves(self.nodes)
         self._constants = len(self.pool.values)  # whose codes the operators know
         self._most_values = _FEW_VALUES
@@ -245,8 +247,10 @@ class Evaluation:
         bound : int, optional
             A time that no later time-point is before.
         """
-        if self._serves_changes(len(times) + sum(len(points) for points, _ in tables.values())):
+        rows = len(times) + sum(len(points) for points, _ in tables.values())
+        if self._serves_changes(rows):
             return self._fed_by_row(times, tables, bound)
+        started = time.thread_time()
         line = self._line
         line.fresh = line.known
         line.tables = self.encode(tables, line.known)
@@ -257,12 +261,16 @@ class Evaluation:
             line.bound = max(line.bound, int(times[-1]))
         if bound is not None:
             line.bound = max(line.bound, bound)
-        return self._advance()
+        found = self._advance()
+        if rows > FEW and not is_slow(rows, time.thread_time() - started):
+            self._small = 0
+        return found
 
     def _serves_changes(self, rows: int) -> bool:
         """Whether a batch of so many rows is worked out row by row; what is kept is moved to where it is needed."""
         if self._changing is not None:
-            if is_few(rows, self._changing.rows if rows > MOST else 0):
+            self._large = 0 if rows <= MOST else self._large + rows
+            if not self._large or goes_on(self._large, self._changing.rows):
                 return True
             self.settle()
             return False
@@ -272,6 +280,7 @@ class Evaluation:
         self._small = self._small + 1 if is_few(rows, kept) else 0
         if not self._small or not is_time(self._small, kept):
             return False
+        self._large = 0
         self._changing = Changing(self.nodes, [goal.built.node for goal in self.goals], self._line)
         return True
 
