@@ -186,7 +186,7 @@ class Part:
 
 def following(given: Mapping[str, Any]) -> dict[str, Any]:
     """How a continuous Spark job follows its folder, of what the command line says."""
-    names = ("master", "trigger", "available_now", "files_per_batch", "verbose", "conf", "log_level")
+    names = ("master", "trigger", "available_now", "files_per_batch", "verbose", "conf", "log_level", "adaptive")
     return {name: given[name] for name in names}
 
 

@@ -38,6 +38,7 @@ _STREAM_DEFAULTS = {
     "files_per_batch": None,
     "available_now": False,
     "verbose": False,
+    "adaptive": False,
     "conf": (),
     "log_level": None,
 }
@@ -82,6 +83,12 @@ _STREAM_OPTIONS = (
         "--verbose",
         is_flag=True,
         help="Say a line per micro-batch of a --stream: events, late ones, bytes kept, files behind, seconds.",
+    ),
+    click.option(
+        "--adaptive",
+        is_flag=True,
+        help="Move states between the slices of a --stream, between two micro-batches, where one has much more to do "
+        "than the others.",
     ),
     click.option(
         "--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark's own for a --stream; may be repeated."

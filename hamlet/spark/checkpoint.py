@@ -149,6 +149,16 @@ class FilesRead:
                 "lines into a file of their own, and set the time of this one back (touch -d)"
             )
 
+    def committed(self) -> tuple[int, list[str]]:
+        """The last micro-batch that is done, -1 for none, and the files that were read by it."""
+        self._learn()
+        last = max(_numbers(self._folder / "commits"), default=-1)
+        if last < 0:
+            return last, []
+        self._read_by(last)
+        bound = self._offsets.get(last, -1)
+        return last, [str(path) for path, (_, number) in self._files.items() if number <= bound]
+
     def _read_by(self, batch: int) -> int | None:
         """A time, in ms, from which on a change of a file comes after the micro-batch that has read it.
 

@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +49,16 @@ from hamlet.spark.job import Job
 from hamlet.spark.online import QueryWork, met
 from hamlet.spark.packets import from_bytes
 from hamlet.spark.rows import Presenter, result_batches, write_files
+from hamlet.spark.scaling import STATE, Plan, loaded
 from hamlet.spark.session import guarded
-from hamlet.spark.sliced import CLOSED, PACKED, TimedWork, Work
+from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 DELAY = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
-STATE = "slices int, monitor binary"
+STATE_KEY, STATE_VALUE = "cell int", "cells int, saved binary"
 COUNTS = -1  # a bucket that holds no rows but what the slice has counted
 OBSERVED = "hamlet"  # the name of the counters in Spark's progress
 
@@ -102,9 +102,14 @@ def check_late(late: str) -> None:
         raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
 
 
-def closed(work: Work, events: DataFrame) -> DataFrame:
-    """What slices decide, as `hamlet.spark.sliced.CLOSED`; `events` have the columns that the work reads."""
+def closed(work: Work, events: DataFrame, plan: Plan | None = None, initial: str | None = None) -> DataFrame:
+    """What slices decide, as `hamlet.spark.sliced.CLOSED`; `events` have the columns that the work reads.
+
+    With a plan, the slices of the work are cells, and a task has those that the plan gives it; `initial` is a folder
+    with their states where Spark has none.
+    """
     check_streaming(events)
+    plan = plan or Plan(tuple(range(work.slices)))
 
     def task(batches: Batches) -> Batches:
         context = TaskContext.get()
@@ -113,11 +118,11 @@ def closed(work: Work, events: DataFrame) -> DataFrame:
 
     packets = mapped(events, task, from_arrow_schema(PACKED))
     # Spark hashes the keys: labels whose hash is right keep slices apart where there are as many partitions.
-    labels = labels_of(packets.sparkSession, work.slices)
-    pairs = create_map(*(lit(value) for pair in enumerate(labels) for value in pair))
+    labels = labels_of(packets.sparkSession, plan.slices)
+    pairs = create_map(*(lit(value) for cell, place in enumerate(plan.places) for value in (cell, labels[place])))
     keyed = packets.withColumn("label", pairs[col("slice")]).groupBy("label")
     found = keyed.transformWithState(
-        statefulProcessor=_Processor(work),
+        statefulProcessor=_Processor(work, initial),
         outputStructType=from_arrow_schema(CLOSED),
         outputMode="Append",
         timeMode="None",
@@ -126,15 +131,20 @@ def closed(work: Work, events: DataFrame) -> DataFrame:
     return found.observe(OBSERVED, *counted, sf.max("latest").alias("latest"))
 
 
-class _Processor(StatefulProcessor):
-    """The monitor of a slice."""
+def _row(**values: Any) -> Row:
+    """A row of `CLOSED`."""
+    return Row(**{name: values[name] for name in CLOSED.names})
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+
+class _Processor(StatefulProcessor):
+    """The monitors of a slice, one for each of its cells."""
+
+    def __init__(self, work: Work, initial: str | None) -> None:
+        self._work, self._initial = work, initial
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark's name for the beginning."""
-        self._state = handle.getValueState("monitor", STATE)
+        self._state = handle.getMapState(STATE, STATE_KEY, STATE_VALUE)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
         """The events of a micro-batch; gives what is decided."""
@@ -142,27 +152,30 @@ class _Processor(StatefulProcessor):
             yield from self._closed(rows)
 
     def _closed(self, rows: Iterator[Row]) -> Iterator[Row]:
-        first = next(rows)
-        slice = self._work.opened(first["slice"], self._saved())
-        for row in chain([first], rows):
-            slice.take(row["first"], row["latest"], row["read"], row["events"])
-        none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None}
-        for bucket, data in slice.closed():
-            yield Row(bucket=bucket, rows=data, **none)
-        counts = {name: getattr(slice, name) for name in ("late_events", "kept_bytes", "latest")}
-        yield Row(bucket=COUNTS, rows=None, events=slice.read, **counts)
-        self._state.update((self._work.slices, slice.save()))
+        cells: dict[int, Slice] = {}
+        for row in rows:
+            cell = row["slice"]
+            if cell not in cells:
+                cells[cell] = self._work.opened(cell, self._saved(cell))
+            cells[cell].take(row["first"], row["latest"], row["read"], row["events"])
+        none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "load": 0}
+        for cell in sorted(cells):
+            found = cells.pop(cell)
+            for bucket, data in found.closed():
+                yield _row(bucket=bucket, rows=data, cell=cell, **none)
+            counts = {name: getattr(found, name) for name in ("late_events", "kept_bytes", "latest", "load")}
+            yield _row(bucket=COUNTS, rows=None, events=found.read, cell=cell, **counts)
+            self._state.updateValue((cell,), (self._work.slices, found.save()))
 
-    def _saved(self) -> bytes | None:
-        """The monitor as the last micro-batch left it."""
-        found = self._state.get() if self._state.exists() else None
-        if found is None:
-            return None
-        slices, monitor = found
-        if slices != self._work.slices:
+    def _saved(self, cell: int) -> bytes | None:
+        """The monitor of a cell as the last micro-batch left it."""
+        if not self._state.containsKey((cell,)):
+            return loaded(self._initial, cell)
+        cells, monitor = self._state.getValue((cell,)) or (None, b"")
+        if cells != self._work.slices:
             raise OptionError(
-                f"the checkpoint was made with {slices} slices, and the job has {self._work.slices} now\n"
-                f"hint: give partitions={slices} (--partitions {slices}), or begin with a new checkpoint"
+                f"the checkpoint was made with {cells} slices, and the job has {self._work.slices} now\n"
+                f"hint: give partitions={cells} (--partitions {cells}), or begin with a new checkpoint"
             )
         return bytes(monitor)
 
@@ -332,6 +345,10 @@ class TimedSink(Sink):
         return sum(batch.num_rows for batch in found)
 
 
+class MovingError(Exception):
+    """The cells of a job are to be moved, and no micro-batch begins before that."""
+
+
 class Written:
     """Writes micro-batches as files, the same ones however often one is run.
 
@@ -343,27 +360,41 @@ class Written:
     sink : Sink
     folder : pathlib.Path
         Of the results.
+    first : int
+        What the number of the first micro-batch is in names of files.
 
     Attributes
     ----------
     batches, events, late_events, rows : int
         Of this run.
+    loads : dict of int to int
+        Events that cells were given in the last micro-batch.
+    balance : callable, optional
+        Hears of these when a micro-batch is written.
+    moved : bool
+        Whether cells are to be moved before the next one.
     """
 
-    def __init__(self, sink: Sink, folder: Path) -> None:
-        self._sink, self._folder = sink, folder
+    def __init__(self, sink: Sink, folder: Path, first: int = 0) -> None:
+        self._sink, self._folder, self.first = sink, folder, first
         self.batches = self.events = self.late_events = self.rows = 0
+        self.loads: dict[int, int] = {}
+        self.balance: Callable[[int, dict[int, int]], bool] | None = None
+        self.moved = False
 
     def take(self, frame: DataFrame, batch: int) -> None:
         """Write a micro-batch."""
-        events, late, rows = _write_batch(self._sink, self._folder, frame, batch)
+        if self.moved:
+            raise MovingError
+        events, late, rows, self.loads = _write_batch(self._sink, self._folder, frame, self.first + batch)
         self.batches += 1
         self.events += events
         self.late_events += late
         self.rows += rows
+        self.moved = self.balance is not None and self.balance(batch, self.loads)
 
 
-def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> tuple[int, int, int]:
+def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> tuple[int, int, int, dict[int, int]]:
     """Write the rows of a micro-batch, in place of what an earlier attempt at it has left; gives what it counted."""
     beside = folder / f".batch-{batch:08}"
     shutil.rmtree(beside, ignore_errors=True)
@@ -371,7 +402,9 @@ def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> tupl
     for name in names:
         (beside / name).mkdir(parents=True)
     write = partial(_write_part, sink, str(beside), f"{batch:08}")
-    counts = mapped(sink.spread(frame), write, "events long, late_events long, rows long").collect()
+    counts = mapped(
+        sink.spread(frame), write, "events long, late_events long, rows long, loads map<int,long>"
+    ).collect()
     for name in names:
         place = folder / name
         for old in place.glob(f"part-{batch:08}-*"):
@@ -380,7 +413,11 @@ def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> tupl
             fresh.replace(place / fresh.name)
     shutil.rmtree(beside, ignore_errors=True)
     found = [sum(each[place] for each in counts) for place in range(3)]
-    return found[0], found[1], found[2]
+    loads: dict[int, int] = {}
+    for each in counts:
+        for cell, load in each["loads"].items():
+            loads[cell] = loads.get(cell, 0) + load
+    return found[0], found[1], found[2], loads
 
 
 def _write_part(sink: Sink, beside: str, batch: str, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -388,16 +425,21 @@ def _write_part(sink: Sink, beside: str, batch: str, batches: Batches) -> Iterat
     context = TaskContext.get()
     assert context is not None
     events = late = 0
+    loads: dict[int, int] = {}
 
     def counted() -> Batches:
         nonlocal events, late
         for each in batches:
             events += sum(each.column("events").to_pylist())
             late += sum(each.column("late_events").to_pylist())
+            for cell, load in zip(each.column("cell").to_pylist(), each.column("load").to_pylist(), strict=True):
+                loads[cell] = loads.get(cell, 0) + load
             yield each
 
     rows = sink.write(beside, f"{batch}-{context.partitionId():05}", counted())
-    yield pa.RecordBatch.from_pydict({"events": [events], "late_events": [late], "rows": [rows]})
+    found = [pa.array([each]) for each in (events, late, rows)]
+    given = pa.array([list(loads.items())], pa.map_(pa.int32(), pa.int64()))
+    yield pa.RecordBatch.from_arrays([*found, given], ["events", "late_events", "rows", "loads"])
 
 
 def prepared(shipment: Shipment, folder: Path, output_format: str) -> None:

@@ -155,6 +155,7 @@ def read_arrivals(
     told: Callable[[str, Dropped], None],
     known: pa.Schema,
     schema: pa.Schema,
+    skip: frozenset[str],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Files that came to a folder after the job had begun, read as `hamlet.run` reads them.
@@ -173,6 +174,8 @@ def read_arrivals(
         The columns to read, in the types that they had when the job began.
     schema : pyarrow.Schema
         The same in the types that Spark takes.
+    skip : frozenset of str
+        Files that were read before.
     batches : iterable of pyarrow.RecordBatch
         Their first column holds the paths, as Hadoop writes them.
 
@@ -185,6 +188,8 @@ def read_arrivals(
     for batch in batches:
         for path in batch.column(0).to_pylist():
             place = path_of(path)
+            if str(place) in skip:
+                continue
             reader = open_path(place, key, type_column, input_format, form, types)
             yield from _read(reader, schema)
             dropped = dropped_by(reader)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
@@ -19,17 +19,19 @@ from hamlet.planner.workload import Workload
 from hamlet.runtime.options import takes
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.checkpoint import FilesRead
-from hamlet.spark.continuous import PROVIDER, ROCKSDB, QuerySink, Written, closed, prepared, query_work
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, QuerySink, Written, prepared, query_work
 from hamlet.spark.counters import DroppedParam, StatsParam, events_seen, noted_of, summed
 from hamlet.spark.findings import unit_notes, warnings_of
-from hamlet.spark.following import Watch, awaited, notes_of, places
+from hamlet.spark.following import going, notes_of, places
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layered_batch import submit_layers
 from hamlet.spark.layers import LAYERED, is_layered
+from hamlet.spark.online import QueryWork
 from hamlet.spark.options import Batch, Stream, SubmitOptions, SubmitStreamOptions, job_of
 from hamlet.spark.output import written
+from hamlet.spark.scaling import CELLS_PER_SLICE, kept_plan, planned
 from hamlet.spark.session import session, translated, watched
 
 _LOG = logging.getLogger("hamlet")
@@ -237,27 +239,35 @@ def submit_stream(
 
 def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: str, chosen: Stream) -> dict[str, Any]:
     """Run a continuous job, until it is stopped."""
-    partitions = chosen.partitions
-    place = local_path(checkpoint)
-    files = None if place is None else FilesRead(str(place))
-    if files is not None:
-        files.check()
+    asked, place = chosen.partitions, local_path(checkpoint)
+    checkpoint = checkpoint if place is None else str(place)
+    kept = kept_plan(checkpoint)
+    if kept is not None:
+        FilesRead(kept.folder(checkpoint), checkpoint).check()
     events = opened(sources, workload, chosen)
     ours = SparkSession.getActiveSession() is None
     with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
         dropped = spark.sparkContext.accumulator({}, DroppedParam())
-        frame = events.follow(spark, chosen.files_per_batch, lambda name, rows: dropped.add({name: rows}))
-        partitions = default_partitions(frame) if partitions is None else partitions
+        asked = asked if kept is not None else asked or default_partitions(spark)
+        cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
         if ours:
             spark.conf.set(PROVIDER, ROCKSDB)
-            spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
-        job = Job(workload, events_of(frame, chosen.run), chosen.run, partitions, ", ".join(sources))
-        if chosen.where is not None:
-            job.look(chosen.choice)
-        work = query_work(job, frame, chosen.lateness, chosen.late)
+
+        def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
+            frame = events.follow(spark, chosen.files_per_batch, lambda name, rows: dropped.add({name: rows}), skip)
+            job = Job(workload, events_of(frame, chosen.run), chosen.run, cells, ", ".join(sources))
+            if chosen.where is not None:
+                job.look(chosen.choice)
+            return job, query_work(job, frame, chosen.lateness, chosen.late)
+
+        def running(skip: Sequence[str]) -> tuple[QueryWork, DataFrame]:
+            job, work = made(skip)
+            return work, job.everything()
+
+        job, work = made(())
+        layout = planned(spark, checkpoint, kept, work.slices, asked)
         prepared(job.shipment, folder, chosen.output_format)
         written = Written(QuerySink(job.shipment, chosen.output_format), folder)
-        writer = chosen.writer(closed(work, job.everything()), checkpoint).outputMode("append")
-        awaited([Watch(writer.foreachBatch(written.take).start(), files, chosen.verbose)], chosen)
+        going(spark, checkpoint, layout, chosen, written, running, ours=ours)
     counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
     return {**counts, "notes": notes_of(dropped.value)}

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 import pyarrow as pa
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -25,8 +25,9 @@ from hamlet.spark.counters import DroppedParam
 from hamlet.spark.frames import Events
 from hamlet.spark.input import arriving, local_output, local_path
 from hamlet.spark.options import Follow
+from hamlet.spark.scaling import CELLS_PER_SLICE, UNEVEN, Plan, balanced, kept_plan, largest_share, moved, planned
 from hamlet.spark.session import at_the_end, session, translated
-from hamlet.spark.sliced import TimedWork
+from hamlet.spark.sliced import TimedWork, Work
 
 _LOOK = 2  # seconds between two looks at a job
 
@@ -95,17 +96,19 @@ def follow(
     columns : callable
         From the first file, the columns that are read and their types.
     plan : callable
-        From the events, and the number of slices where nobody says it, what runs and where its rows go.
+        From the events, and the number of cells, what runs and where its rows go.
 
     Returns
     -------
     dict
         ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
     """
-    path = followed_folder(source)
+    path, place = followed_folder(source), local_path(checkpoint)
+    checkpoint = checkpoint if place is None else str(place)
     with places(output, checkpoint) as folder:
-        files = FilesRead(checkpoint)
-        files.check()
+        kept = kept_plan(checkpoint)
+        if kept is not None:
+            FilesRead(kept.folder(checkpoint), checkpoint).check()
 
         def first() -> pa.Schema:
             file = event_files(path)[0]
@@ -115,32 +118,91 @@ def follow(
         ours = SparkSession.getActiveSession() is None
         with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
             dropped = spark.sparkContext.accumulator({}, DroppedParam())
-            slices = spark.sparkContext.defaultParallelism
             told = lambda name, rows: dropped.add({name: rows})  # noqa: E731
-            frame = arriving(
-                spark,
-                path,
-                chosen.files_per_batch,
-                reading.key,
-                reading.type_column,
-                reading.input_format,
-                reading.form,
-                known,
-                told,
-            )
-            work, sink = plan(Events(frame, tuple(known.names), known), slices)
+
+            def arrived(skip: Sequence[str]) -> DataFrame:
+                form, key, types = reading.form, reading.key, reading.type_column
+                most, asked = chosen.files_per_batch, reading.input_format
+                return arriving(spark, path, most, key, types, asked, form, known, told, skip)
+
+            asked = chosen.slices if kept is not None else chosen.slices or spark.sparkContext.defaultParallelism
+            cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
+            work, sink = plan(Events(arrived(()), tuple(known.names), known), cells)
             if ours:
                 spark.conf.set(PROVIDER, ROCKSDB)
-                spark.conf.set("spark.sql.shuffle.partitions", str(work.slices))
+            layout = planned(spark, checkpoint, kept, work.slices, asked)
             for name in sink.folders:
                 (folder / name).mkdir(parents=True, exist_ok=True)
             written = Written(sink, folder)
-            numbered = frame.select(*(frame[f"c{known.names.index(name)}"] for name in work.events.names))
-            query = chosen.writer(closed(work, numbered), checkpoint).foreachBatch(written.take).start()
-            awaited([Watch(query, files, chosen.verbose)], chosen)
+
+            def numbered(skip: Sequence[str]) -> DataFrame:
+                frame = arrived(skip)
+                return frame.select(*(frame[f"c{known.names.index(name)}"] for name in work.events.names))
+
+            going(spark, checkpoint, layout, chosen, written, lambda skip: (work, numbered(skip)), ours=ours)
     notes = [*work.notes, *notes_of(dropped.value)]
     counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
     return {**counts, "notes": notes}
+
+
+def going(
+    spark: SparkSession,
+    checkpoint: str,
+    layout: Plan,
+    chosen: Follow,
+    written: Written,
+    made: Callable[[Sequence[str]], tuple[Work, DataFrame]],
+    *,
+    ours: bool,
+) -> None:
+    """Run a job until it is stopped.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    checkpoint : str
+    layout : Plan
+        Where the cells of its work are.
+    chosen : Follow
+    written : Written
+    made : callable
+        From the files that are not to be read, the work and its events.
+    ours : bool
+        Whether the session was made for the job.
+    """
+    while True:
+        if ours:
+            spark.conf.set("spark.sql.shuffle.partitions", str(layout.slices))  # as many as there are slices
+        own = layout.folder(checkpoint)
+        files = None if local_path(checkpoint) is None else FilesRead(own, checkpoint)
+        balance = _Balance(layout, chosen)
+        written.first, written.balance, written.moved = layout.first, balance.look, False
+        work, events = made(layout.read)
+        rows = closed(work, events, layout, layout.initial(checkpoint))
+        query = chosen.writer(rows, own).outputMode("append").foreachBatch(written.take).start()
+        try:
+            awaited([Watch(query, files, chosen.verbose, balance)], chosen)
+        except Exception:
+            if not written.moved:
+                raise
+        if not written.moved or query.exception() is None:  # it has come to its end
+            return
+        layout = moved(spark, checkpoint, layout, balanced(written.loads, layout.places))
+
+
+class _Balance:
+    """Looks at how even slices are, micro-batch by micro-batch."""
+
+    def __init__(self, layout: Plan, chosen: Follow) -> None:
+        self._layout, self._adaptive = layout, chosen.adaptive
+        self.first = layout.first
+        self.shares: dict[int, float] = {}
+
+    def look(self, batch: int, loads: dict[int, int]) -> bool:
+        """Whether cells are to be moved after a micro-batch."""
+        self.shares[batch] = share = largest_share(loads, self._layout.places)
+        places = self._layout.places
+        return self._adaptive and share >= UNEVEN and balanced(loads, places) != places
 
 
 def notes_of(dropped: dict[str, Dropped]) -> list[str]:
@@ -160,6 +222,8 @@ class Watch:
     files : FilesRead or None
     verbose : bool
         Whether a line per micro-batch goes to standard error.
+    balance : _Balance, optional
+        Knows how even slices are.
 
     Attributes
     ----------
@@ -167,8 +231,10 @@ class Watch:
         Of this run, as Spark's progress has them.
     """
 
-    def __init__(self, query: StreamingQuery, files: FilesRead | None, verbose: bool) -> None:
-        self.query, self._files, self._verbose = query, files, verbose
+    def __init__(
+        self, query: StreamingQuery, files: FilesRead | None, verbose: bool, balance: _Balance | None = None
+    ) -> None:
+        self.query, self._files, self._verbose, self._balance = query, files, verbose, balance
         self.events = self.late_events = 0
         self._told = -1
 
@@ -184,7 +250,10 @@ class Watch:
             self.events += counts["events"]
             self.late_events += counts["late_events"]
             if self._verbose:
-                click.echo(_line(progress, counts), err=True)
+                share = None if self._balance is None else self._balance.shares.get(progress.batchId)
+                click.echo(
+                    _line(progress, counts, share, 0 if self._balance is None else self._balance.first), err=True
+                )
 
 
 def awaited(watches: Sequence[Watch], chosen: Follow) -> None:
@@ -205,11 +274,14 @@ def awaited(watches: Sequence[Watch], chosen: Follow) -> None:
                 each.query.stop()
 
 
-def _line(progress: StreamingQueryProgress, counts: Row) -> str:
+def _line(progress: StreamingQueryProgress, counts: Row, share: float | None, first: int) -> str:
     """What a micro-batch did."""
     seconds = progress.durationMs.get("triggerExecution", 0) / 1000
     late = f", {counts['late_events']:,} late" if counts["late_events"] else ""
     behind = (progress.sources[0].metrics or {}) if progress.sources else {}
     lag = f", {behind['numFilesOutstanding']} files behind" if "numFilesOutstanding" in behind else ""
     kept = f"{counts['kept_bytes']:,} bytes kept"
-    return f"micro-batch {progress.batchId}: {counts['events']:,} events{late}, {kept}{lag}, {seconds:.1f} s"
+    even = "" if share is None else f", largest slice {share:.2f} of the mean"
+    return (
+        f"micro-batch {first + progress.batchId}: {counts['events']:,} events{late}, {kept}{even}{lag}, {seconds:.1f} s"
+    )

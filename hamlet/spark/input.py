@@ -179,7 +179,13 @@ class Elsewhere:
         frame = spark.read.format(self._format).options(**self._text).load(self._sources)
         return Loaded(events_of(frame, self._options), frame.count(), self._format == "parquet")
 
-    def follow(self, spark: SparkSession, files: int | None, told: Told | None = None) -> DataFrame:  # noqa: ARG002
+    def follow(
+        self,
+        spark: SparkSession,
+        files: int | None,
+        told: Told | None = None,  # noqa: ARG002
+        skip: Iterable[str] = (),  # noqa: ARG002
+    ) -> DataFrame:
         """The events as they come, files that will be there included."""
         source = _one_of(self._sources)
         schema = spark.read.format(self._format).options(**self._text).load(source).schema
@@ -280,10 +286,12 @@ class LocalFiles:
         schema = plain_schema(values, self._key, self._options.type_column)
         return Loaded(Events(numbered, names, schema, parts), self._rows, self._plain, self._schema, self.notes)
 
-    def follow(self, spark: SparkSession, files: int | None, told: Told | None = None) -> DataFrame:
+    def follow(
+        self, spark: SparkSession, files: int | None, told: Told | None = None, skip: Iterable[str] = ()
+    ) -> DataFrame:
         """The events as they come, files that will be there included; columns and types are those of the files now.
 
-        `told` hears, in tasks, of the rows of a file that were left out.
+        `told` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
         """
         source = Path(_one_of([str(each) for each in self._given]))
         if any(each.folders is not None for each in self._files):
@@ -293,7 +301,16 @@ class LocalFiles:
             )
         known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         frame = arriving(
-            spark, source, files, self._key, self._options.type_column, self._input_format, self._form, known, told
+            spark,
+            source,
+            files,
+            self._key,
+            self._options.type_column,
+            self._input_format,
+            self._form,
+            known,
+            told,
+            skip,
         )
         return frame.toDF(*known.names)
 
@@ -345,13 +362,16 @@ def arriving(
     form: CsvForm,
     known: pa.Schema,
     told: Told | None = None,
+    skip: Iterable[str] = (),
 ) -> DataFrame:
     """The events of a folder as files come, in numbered columns; `known` are the columns and types that they have.
 
-    `told` hears, in tasks, of the rows of a file that were left out.
+    `told` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
     """
     schema, arrow = carried(known)
-    read = partial(read_arrivals, key, type_column, input_format, form, told or (lambda *_: None), known, arrow)
+    read = partial(
+        read_arrivals, key, type_column, input_format, form, told or (lambda *_: None), known, arrow, frozenset(skip)
+    )
     return mapped(followed_paths(spark, folder, files), read, schema)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import isnan, lit, when
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import (
@@ -120,7 +120,7 @@ class Job:
         self.routes = routes(workload, self.compiled)
         self._source = source
         self._check_types(name for route in self.routes for name in route.columns)
-        self.partitions = partitions or default_partitions(events.frame)
+        self.partitions = partitions or default_partitions(events.frame.sparkSession)
         self._slicing: Slicing | None = None
 
     def _check_types(self, names: Iterable[str]) -> None:
@@ -374,9 +374,8 @@ class Job:
         return StructType([StructField(name, type) for name, type in found.items()])
 
 
-def default_partitions(frame: DataFrame) -> int:
+def default_partitions(session: SparkSession) -> int:
     """How many slices: the session's ``spark.sql.shuffle.partitions``, if somebody has set it, else two per core."""
-    session = frame.sparkSession
     asked = session.conf.get("spark.sql.shuffle.partitions")
     if asked is not None and asked != FEW_PARTITIONS:
         return int(asked)

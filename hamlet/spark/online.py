@@ -10,7 +10,7 @@ Needs no pyspark.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -126,7 +126,7 @@ class Online:
         self._slices, self._tops = slicing.slices, shipment.tops
         parts = [part_of(shipment.workload, route.queries) for route in routes]
         if saved is None:
-            options = {name: getattr(shipment.options, name) for name in shipment.options.__dataclass_fields__}
+            options = {each.name: getattr(shipment.options, each.name) for each in fields(shipment.options)}
             self._engines = [_PartialEngine(part, lateness=UNBOUNDED, late=late, **options) for part in parts]
         else:
             saves = zip(parts, unjoined(saved), strict=True)
@@ -138,7 +138,7 @@ class Online:
             if saved is None:
                 engine.open(compiled.schema)
         self._dropped_before = self._dropped()
-        self.read = 0
+        self.read = self.load = 0
 
     def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:  # noqa: ARG002
         """A row of `PACKED`: events of this micro-batch, in any order.
@@ -151,6 +151,7 @@ class Online:
         self.read += read
         self.latest = latest if self.latest is None else max(latest, self.latest)
         for batch in [] if events is None else from_bytes(events):
+            self.load += batch.num_rows
             masks = batch.column(0).to_numpy()
             rest = batch.select(batch.schema.names[1:])
             for bit, engine in enumerate(self._engines):

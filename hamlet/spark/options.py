@@ -106,6 +106,7 @@ class FollowOptions(TypedDict, total=False):
     conf: Mapping[str, str] | Iterable[str]
     log_level: str | None
     started: Callable[[StreamingQuery], None] | None
+    adaptive: bool
 
 
 class SubmitStreamOptions(FileOptions, FollowOptions, total=False):
@@ -204,6 +205,8 @@ class Follow:
     conf: Mapping[str, str] | Iterable[str] = ()
     log_level: str | None = None
     started: Callable[[StreamingQuery], None] | None = None
+    slices: int | None = None
+    adaptive: bool = False
 
     @property
     def settings(self) -> dict[str, str]:
@@ -335,7 +338,6 @@ class PolicyStream(Follow):
     """
 
     run: OnlineOptions
-    slices: int | None = None
     statistics: Rates | None = None
     input_format: str | None = None
     delimiter: str | None = None

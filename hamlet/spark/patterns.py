@@ -220,6 +220,8 @@ def submit_stream(
     """
     chosen = made_of(PatternStream, options, ("source",))
     check_late(chosen.late)
+    if chosen.adaptive:
+        raise UnsupportedError("the partitions of row patterns stay in their slices; leave adaptive (--adaptive) out")
     script = parsed(text, chosen.dialect, source)
     folders = {name: [*paths] for name, paths in named_tables(script, inputs).items()}
     for name, paths in folders.items():

@@ -88,7 +88,7 @@ def submit_stream(
         return _columns_of(policy, serving, run, reader)
 
     def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
-        work = policy_work(policy, events.schema, run, chosen.slices or slices, chosen.statistics)
+        work = policy_work(policy, events.schema, run, slices, chosen.statistics)
         name, form = policy.name, chosen.output_format
         return work, TimedSink(work, "policy", name, form, tuples=tuple(serving.tuples[0]))
 

@@ -39,6 +39,8 @@ CLOSED = pa.schema(
         pa.field("late_events", pa.int64(), nullable=False),
         pa.field("kept_bytes", pa.int64(), nullable=False),
         pa.field("latest", pa.int64()),
+        pa.field("cell", pa.int32(), nullable=False),
+        pa.field("load", pa.int64(), nullable=False),  # events that the cell was given
     ]
 )
 _HEAD = ("tick", "place", "part")  # in front of the columns of packed events
@@ -51,13 +53,14 @@ class Slice(Protocol):
 
     Attributes
     ----------
-    read, late_events, kept_bytes : int
-        Events that tasks have read, late ones among those of the slice, and what it keeps.
+    read, load, late_events, kept_bytes : int
+        Events that tasks have read, those that the slice was given, late ones among these, and what it keeps.
     latest : int or None
         The latest time of the micro-batch, in ticks.
     """
 
     read: int
+    load: int
     latest: int | None
 
     @property
@@ -220,7 +223,7 @@ class TimedSlice:
 
     def __init__(self, work: TimedWork, slice: int, saved: bytes | None) -> None:
         self._work, self._slice = work, slice
-        self.read = self._late = 0
+        self.read = self.load = self._late = 0
         self.latest: int | None = None
         self._first: int | None = None
         self._before: int | None = None  # the latest time of earlier micro-batches
@@ -252,7 +255,9 @@ class TimedSlice:
         self.latest = latest if self.latest is None else max(latest, self.latest)
         if self._monitor is None:
             self._first = first if self._first is None else min(first, self._first)
-        self._taken += [] if events is None else from_bytes(events)
+        for batch in [] if events is None else from_bytes(events):
+            self.load += int(np.count_nonzero(batch.column(2).to_numpy() != STEP))
+            self._taken.append(batch)
 
     def closed(self) -> Iterator[tuple[int, bytes]]:
         """Rows that the micro-batch decides.

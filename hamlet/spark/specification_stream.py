@@ -63,7 +63,6 @@ class SpecificationStream(Follow):
     """
 
     run: Options
-    slices: int | None = None
     input_format: str | None = None
     delimiter: str | None = None
     bad_rows: BadRows = "error"
@@ -116,7 +115,7 @@ def submit_stream(
         return _columns_of(spec, chosen.run, reader)
 
     def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
-        work = SpecificationWork(spec, events.schema, chosen.run, chosen.slices or slices)
+        work = SpecificationWork(spec, events.schema, chosen.run, slices)
         return work, TimedSink(work, "specification", name, chosen.output_format, sparse=True)
 
     return follow(source, output, checkpoint, chosen, reading, columns, plan)

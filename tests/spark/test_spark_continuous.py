@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -208,7 +209,9 @@ def test_every_kind_of_bad_file_is_named(tmp_path: Path) -> None:
     for what, (name, text, place, column) in BAD.items():
         put(tmp_path, name, text)
         paths = [pa.RecordBatch.from_pydict({"path": [f"file:{tmp_path / each}" for each in ("0.csv", name)]})]
-        read = read_arrivals(SortKey("time"), "type", None, CsvForm(), lambda *_: None, schema, schema, paths)
+        read = read_arrivals(
+            SortKey("time"), "type", None, CsvForm(), lambda *_: None, schema, schema, frozenset(), paths
+        )
         with pytest.raises(DataError) as raised:
             list(read)
         assert place in str(raised.value), what
@@ -287,3 +290,67 @@ def test_what_cannot_go_on_is_refused(store: SparkSession) -> None:
         hamlet.spark.stream(_policy(), rate, slicse=2)
     with pytest.raises(DataError, match="no column"):
         hamlet.spark.stream(_policy(), rate.drop("a"))
+
+
+def sliced(tmp_path: Path, notation: str, slices: int, *more: str) -> None:
+    """Run a job with so many slices over what is there."""
+    arguments = command(tmp_path, notation, *more)
+    arguments[arguments.index("--slices") + 1] = str(slices)
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize("notation", ["query", "policy", "specification"])
+def test_another_number_of_slices_goes_on(store: SparkSession, tmp_path: Path, notation: str) -> None:
+    assert store is not None
+    table = drawn(11)
+    rows = table.to_pylist()
+    last = {"time": END, "type": "w", "u": "x", "a": 0}
+    third = len(rows) // 3
+    parts = [rows[:third], rows[third : 2 * third], [*rows[2 * third :], last, {**last, "time": END + 90}]]
+    for number, (slices, part) in enumerate(zip((2, 3, 1), parts, strict=True)):
+        put(tmp_path / "in", f"{number}.csv", csv(part))
+        sliced(tmp_path, notation, slices)
+        plan = json.loads((tmp_path / "state" / "cells.json").read_text())
+        assert set(plan["places"]) == set(range(slices))
+        assert plan["generation"] == number
+    assert [row for row in written(tmp_path / "out") if str(END) not in row] == decided(notation, table)
+
+
+def test_states_move_to_where_there_is_less_to_do(
+    store: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The cells beside that of a heavy user move, and no row changes."""
+    assert store is not None
+    lot = random.Random(4)
+    users = [f"k{number}" for number in range(60)]
+    rows = [
+        {"time": at // 8, "type": lot.choice("wwd"), "u": "heavy" if lot.random() < 0.4 else lot.choice(users), "a": 1}
+        for at in range(900)
+    ]
+    last = {"time": END, "type": "w", "u": "x", "a": 0}
+    for number in range(3):
+        part = rows[300 * number : 300 * number + 300] + ([last, {**last, "time": END + 90}] if number == 2 else [])
+        put(tmp_path / "in", f"{number}.csv", csv(part))
+    sliced(tmp_path, "query", 3, "--adaptive", "--files-per-batch", "1", "--verbose")
+    shares = [float(each) for each in re.findall(r"largest slice ([\d.]+) of the mean", capfd.readouterr().err)]
+    assert shares[0] > 1.25
+    assert shares[-1] < min(1.5, shares[0])
+    plan = json.loads((tmp_path / "state" / "cells.json").read_text())
+    assert plan["generation"] > 0
+    assert set(plan["places"]) == {0, 1, 2}
+    expected = decided("query", pa.Table.from_pylist(rows))
+    assert [row for row in written(tmp_path / "out") if str(END) not in row] == expected
+
+
+def test_cells_go_where_least_is() -> None:
+    from hamlet.spark.scaling import balanced, largest_share, spread
+
+    places = spread(8, 2)
+    assert places == (0, 1) * 4
+    loads = {0: 40, 2: 30, 4: 20, 6: 10, 1: 5}
+    assert largest_share(loads, places) == pytest.approx(200 / 105)
+    found = balanced(loads, places)
+    assert largest_share(loads, found) < 1.1
+    assert balanced(loads, found) == found
+    assert balanced({}, places) == places
+    assert balanced({3: 9}, places) == places
