@@ -50,6 +50,7 @@ from hamlet.kernel.core cimport (
     DECISION_CACHE,
     DEFERRED_BURSTS,
     DYNAMIC,
+    EVENT_MAPS,
     EVENT_STORE,
     INDEX,
     INT32,
@@ -57,6 +58,7 @@ from hamlet.kernel.core cimport (
     MERGED,
     MOST_GRAPHLETS,
     NEVER,
+    PANE_MATRIX,
     PLAIN_DOUBLES,
     RANDOM,
     ROW_COLUMNS,
@@ -93,6 +95,7 @@ from hamlet.kernel.operators.complete_window.row_sheets cimport (
     unroll,
 )
 from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepare_whole, tries_whole
+from hamlet.kernel.operators.pane_matrix.event_maps cimport forget_maps, prepare_maps
 from hamlet.kernel.operators.scalar.state cimport State, Store, allocate, convert_state, free_state, renew_indexes
 from hamlet.kernel.operators.simd.blocks cimport hold_seats, leave_bands
 from hamlet.kernel.operators.simd.lanes cimport LANES_PLAIN
@@ -158,8 +161,8 @@ cdef enum:
 FEATURES = {
     "active_queries": ACTIVE_QUERIES, "int32": INT32, "row_columns": ROW_COLUMNS, "run_length": RUN_LENGTH,
     "bytes": BYTES, "decision_cache": DECISION_CACHE, "bursts_at_once": BURSTS_AT_ONCE,
-    "deferred_bursts": DEFERRED_BURSTS, "plain_doubles": PLAIN_DOUBLES, "index": INDEX, "avx2": AVX2,
-    "avx512": AVX512,
+    "deferred_bursts": DEFERRED_BURSTS, "plain_doubles": PLAIN_DOUBLES, "index": INDEX, "event_maps": EVENT_MAPS,
+    "avx2": AVX2, "avx512": AVX512,
 }
 
 POLICIES = {"never": NEVER, "static": STATIC, "dynamic": DYNAMIC, "random": RANDOM}
@@ -234,6 +237,7 @@ cdef class Kernel(Interface):
         if not (may_use(k, AVX2) and may_use(k, AVX512)):
             k.widest = 4 if may_use(k, AVX2) else LANES_PLAIN
         self.programs = []
+        k.maps_from = whole_from if allowed >> PANE_MATRIX & 1 and may_use(k, EVENT_MAPS) else INT64_MAX
         k.whole_from = whole_from if allowed >> COMPLETE_WINDOW & 1 else INT64_MAX
         k.event_columns = len(floating)
         k.floating = self._ints(floating)
@@ -276,6 +280,7 @@ cdef class Kernel(Interface):
         free_bands(k)
         if k.account != NULL:
             forget_chosen(k)
+            forget_maps(k)
             take(k.account, -k.own)
         if k.rows != NULL:
             for i in range(k.queries):
@@ -622,6 +627,9 @@ cdef class Kernel(Interface):
             if batch.end >= k.whole_from:
                 prepare_whole(k)
                 whole = tries_whole(k)
+            k.maps.tries = batch.end >= k.maps_from
+            if k.maps.tries:
+                prepare_maps(k)
             with nogil:
                 if whole:
                     failure = process_portions(k, area, &batch, place, at, orders, until)

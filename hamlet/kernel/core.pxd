@@ -6,7 +6,7 @@ from libc.stdlib cimport realloc
 from hamlet.kernel.expression cimport Column, Register
 from hamlet.kernel.memory cimport Account, take, take_spare
 from hamlet.kernel.operators.scalar.state cimport State
-from hamlet.kernel.operators.simd.lanes cimport LANES_WIDEST, Band, Input, LiveChunk, Machine, Word
+from hamlet.kernel.operators.simd.lanes cimport LANES_WIDEST, LIVE_SLOTS, Band, Block, Input, LiveChunk, Machine, Word
 from hamlet.kernel.plan cimport Entry, Query
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
 from hamlet.kernel.run_length cimport Stretch
@@ -42,6 +42,7 @@ cdef enum:               # Feature: faster paths on which no result depends, lik
     DEFERRED_BURSTS
     PLAIN_DOUBLES
     INDEX
+    EVENT_MAPS
     AVX2
     AVX512
     FEATURES             # how many there are
@@ -224,6 +225,12 @@ cdef struct LiveLanes:   # as many queries side by side as a vector has elements
     int before[3]        # planes before those that hold integers, doubles, ranks
     int place            # its first word among the results of a window
     uint64_t unlisted    # bits of the lanes whose rows go to no sheet
+    # of the lanes of a map
+    int column[LANES_WIDEST]  # the cell that holds one trend at the beginning; -1: none does, and trends begin
+    int cells[LANES_WIDEST]   # of the query
+    int at[LANES_WIDEST][LIVE_SLOTS]  # where each of these stands
+    int moves
+    int* move            # [2 * moves] a word of the cells at the end, and the place in the map where it belongs
 
 cdef struct LivePlace:   # where the results of a query stand among those of a window
     int32_t count        # the word with the number of its trends; 0 where there is none, or the query has no sheet
@@ -233,6 +240,7 @@ cdef struct Chosen:      # the lanes in which events of some classes can make tr
     uint64_t kinds       # bits of the classes; 0: no set of classes yet
     int64_t met          # windows with just these
     int chunks
+    int fronts           # of the lanes in which trends begin; in a map others follow
     LiveLanes* chunk     # a null pointer until it is worth making them
     int loads
     Input* load          # [loads] the inputs of all chunks
@@ -280,6 +288,23 @@ cdef struct Whole:       # what takes windows at once that are whole in a batch,
     int64_t tried        # windows of the batch, whole or not
     int64_t taken        # of them
     int pause            # batches for which none is tried
+
+cdef struct Maps:        # what takes events of a pane at once as a map from cells to cells, see `event_maps`
+    bint tries           # whether the batch under way is large enough
+    bint fits            # whether the queries allow it
+    int classes          # for so many classes this was found out
+    int64_t within       # of all queries
+    int64_t slide
+    Chosen every         # all queries, from each of their cells
+    uint64_t* starting   # [bands] bits of the classes with which a trend may begin
+    Block** block        # [bands] of the key under way; a null pointer where there is nothing to map
+    Word** map           # [bands] [1 + slots] cohorts of words: what begins, and what one trend in each slot becomes
+    Py_ssize_t words     # of all bands; where integers are mapped, the next of LIMB_MAPS lie behind them
+    Word* input          # what the events under way bring
+    Word* trends         # what they extend
+    Word* cells          # of a chunk at their end
+    int64_t value_bits   # of the sum of the values of events of late
+    int64_t own          # bytes of these
 
 cdef struct SheetColumn:
     int64_t* value       # integers, values of extrema, or mantissas; a null pointer for flags
@@ -375,6 +400,8 @@ cdef struct Core:
     uint8_t* used        # [most arrivals] which sums of the step are set
     Register* registers  # [most that a predicate needs] for the expression machine
     Whole whole
+    Maps maps
+    int64_t maps_from    # events of a batch for which it is worth trying to map panes
     int64_t whole_from   # events of a batch for which it is worth trying to take windows whole
     # where a Failure happened
     int failed_query

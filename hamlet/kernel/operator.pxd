@@ -35,8 +35,8 @@ cdef struct Segment:
     int members
     bint sought            # of a burst: whether `find` has been asked who has trends that it extends
     bint tells             # where it has not: whether `consume` is to say it, as `find` would have done
-    const Event* event     # [events] of a whole window; NULL for none
-    Py_ssize_t events
+    const Event* event     # [events] of a whole window, or of a pane; NULL for none
+    Py_ssize_t events      # of a pane: becomes how many of them, from the first on, were taken
     const int64_t* orders  # orders rows of one time, or NULL
     int64_t window
     bint taken             # set to whether a whole window was taken; where it was not, nothing has been done

@@ -7,8 +7,8 @@ burst where its class does (`join_burst`); all else is one step.
 
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
 
-from hamlet.kernel.cells cimport floor_divide
-from hamlet.kernel.core cimport COMPLETE_WINDOW, MOST_GRAPHLETS, Consumer, Core, Graphlet
+from hamlet.kernel.cells cimport floor_divide, lowest_window
+from hamlet.kernel.core cimport COMPLETE_WINDOW, MOST_GRAPHLETS, PANE_MATRIX, Consumer, Core, Graphlet
 from hamlet.kernel.operator cimport Run, Segment, operators
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet.kernel.radix_sort cimport Area, Event, Portion, Slice, end_of_windows, first_from, tied, time_of
@@ -24,6 +24,7 @@ cdef enum:
     AHEAD = 12        # events
     MOST_FETCHED = 4  # columns
     PORTION = 1 << 15  # events
+    FEWEST_MAPPED = 12  # events of a pane
 
 
 cdef int step_event(Core* k, int64_t key, const Event* event, const Stretch* stretch) noexcept nogil:
@@ -100,7 +101,7 @@ cdef inline void fetch(const Core* k, const Event* event) noexcept nogil:
         prefetch(&k.columns[i].data[event.row])
 
 
-cdef int process_slice(
+cdef int process_steps(
     Core* k, int64_t key, const Event* event, Py_ssize_t n, Py_ssize_t left, const int64_t* orders, int64_t* rows
 ) noexcept nogil:
     """Cut the n events of one key into steps; those that do nothing but join one burst are taken together.
@@ -135,6 +136,44 @@ cdef int process_slice(
             return failure
         i = j
     return end_slice(k)
+
+
+cdef int process_slice(
+    Core* k, int64_t key, const Event* event, Py_ssize_t n, Py_ssize_t left, const int64_t* orders, int64_t* rows
+) noexcept nogil:
+    """Take in the events of one key: what can be mapped, pane by pane, all else by `process_steps`."""
+    cdef Py_ssize_t i = 0, j, begun = 0  # from here on nothing has been taken
+    cdef int64_t end
+    cdef int failure
+    cdef Segment segment
+    if not (k.maps.tries and k.maps.fits and n >= FEWEST_MAPPED):
+        return process_steps(k, key, event, n, left, orders, rows)
+    segment.key, segment.orders = key, orders
+    while i < n:
+        end = next_border(event[i].time, k.maps.within, k.maps.slide)
+        j = i + 1
+        while j < n and event[j].time < end:
+            j += 1
+        if j - i >= FEWEST_MAPPED:
+            if begun < i:
+                failure = process_steps(k, key, event + begun, i - begun, left - begun, orders, rows)
+                if failure:
+                    return failure
+                begun = i
+            segment.event, segment.events = event + i, j - i
+            failure = operators[PANE_MATRIX].consume(k, 0, &segment)
+            if failure:
+                return failure
+            begun += segment.events
+        i = j
+    return process_steps(k, key, event + begun, n - begun, left - begun, orders, rows) if begun < n else NO_FAILURE
+
+
+cdef inline int64_t next_border(int64_t time, int64_t within, int64_t slide) noexcept nogil:
+    """When a window opens or closes after a time."""
+    return min(
+        (floor_divide(time, slide) + 1) * slide, lowest_window(time, within, slide) * slide + within
+    )
 
 
 cdef inline int end_slice(Core* k) noexcept nogil:

@@ -30,6 +30,7 @@ from hamlet.kernel.core cimport (
 from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, operators
 from hamlet.kernel.operators.complete_window.row_buffer cimport write_held
 from hamlet.kernel.operators.complete_window.window cimport take_window
+from hamlet.kernel.operators.pane_matrix.event_maps cimport take_events
 from hamlet.kernel.operators.scalar.bursts cimport find_members, take_burst
 from hamlet.kernel.operators.scalar.state cimport State
 from hamlet.kernel.operators.scalar.step cimport entry_of, step_query
@@ -187,6 +188,16 @@ cdef int close_held(Core* k, int unit, int64_t key, int64_t time) noexcept nogil
     return write_held(k)
 
 
+# ------------------------------------------------------------------------------------------------ pane_matrix
+
+
+cdef int consume_pane(Core* k, int number, Segment* segment) noexcept nogil:
+    """Events of a pane, as far as they are mapped; or what a band takes."""
+    if segment.event == NULL:
+        return consume_band(k, number, segment)
+    return take_events(k, segment.key, segment.event, segment.orders, &segment.events)
+
+
 cdef Operator* alone
 for number in (SCALAR, EVENT_STORE):
     alone = &operators[<int> number]
@@ -199,4 +210,5 @@ for number in (SIMD, PANE_MATRIX):
     side_by_side.consume, side_by_side.find, side_by_side.close = consume_band, find_in_band, leave_block
     side_by_side.promote, side_by_side.checkpoint, side_by_side.bytes = hand_over, write_seat, bytes_in_block
 
+operators[PANE_MATRIX].consume = consume_pane
 operators[COMPLETE_WINDOW].consume, operators[COMPLETE_WINDOW].close = consume_window, close_held

@@ -20,11 +20,18 @@
 #define LIVE_TWO \
     (LIVE_EDGE(LIVE_START, 0) | LIVE_EDGE(0, 0) | LIVE_EDGE(0, 1) | LIVE_EDGE(1, 1) | LIVE_EDGE(1, 0))
 #define LIVE_THREE (LIVE_TWO | LIVE_EDGE(1, 2))
+/* the same where what a negated pattern empties at the end is kept apart: SEQ(X, Y+, NOT Z) */
+#define LIVE_APART (LIVE_THREE | LIVE_EDGE(0, 2))
 
 /* Counts, how many planes of sums in the form of the counts, and of ranks; whether these are integers. */
 #define LIVE_SHAPE(sums, ranks, whole) ((sums) * 4 + (ranks) * 2 + (whole))
 
 #define LIVE_SMALL_VALUE (1 << 30)         /* values of extrema are below it, and above its negative */
+
+/* An event: its class, and its place among those whose inputs there are. */
+#define LIVE_EVENT(kind, place) ((int32_t)((place) << 6 | (kind)))
+#define LIVE_KIND(event) ((event) & 63)
+#define LIVE_PLACE(event) ((event) >> 6)
 
 /* Of a window: its counts and sums may need 64 bits, they are below 2^31, its extrema are small as well */
 enum { LIVE_LARGE, LIVE_SMALL, LIVE_SMALL_RANKS };
@@ -39,6 +46,7 @@ typedef struct {
 typedef struct {
     int lanes, slots, planes;
     int whole;             /* whether counts are integers, or else doubles */
+    uint64_t kinds;        /* bits of the classes whose events do something to its lanes */
     int kills;             /* whether some event empties a cell */
     int shape;             /* LIVE_SHAPE where all planes can be taken at once, or -1 */
     unsigned bound;        /* bits of the slots where some event's values go into a plane */

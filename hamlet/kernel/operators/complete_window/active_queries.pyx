@@ -12,6 +12,7 @@ from libc.string cimport memset
 from hamlet.kernel.core cimport Chosen, Core, LiveLanes, LivePlace, take_own, take_own_spare
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_WIDEST as WIDEST,
+    LIVE_APART,
     LIVE_COUNTS,
     LIVE_DOUBLES,
     LIVE_EDGE,
@@ -30,20 +31,26 @@ from hamlet.kernel.operators.simd.lanes cimport (
     plane_form,
     plane_ordinal,
 )
-from hamlet.kernel.operators.simd.machine cimport feature_of, live_machine_within, takes_halves
+from hamlet.kernel.operators.simd.machine cimport feature_of, live_machine_within, machine_within, takes_halves
 from hamlet.kernel.operators.simd.programs cimport input_of, kills
 from hamlet.kernel.plan cimport FROM_CELL, Arrival, Component, Entry, Query, Source
 
 cdef enum:
     MOST_BINDS = 4       # of one event to one plane
     MOST_INPUTS = 255    # their numbers are bytes
+    WHOLE = -2           # of a lane that takes whole windows
+    FRONT = -1           # of a map: it takes what begins in it
 
 cdef struct Lane:
     int query
     int slots
     int forms[3]         # planes of integers, doubles, ranks
     int number
-    int at[LIVE_SLOTS]   # where each of the query's slots stands: the nearer to the start, the earlier
+    int column           # WHOLE, FRONT, or the cell that holds one trend at the beginning of a map
+    int live             # slots in which there may be trends
+    bint apart           # whether its edges are not those of LIVE_THREE, in a map
+    uint64_t kinds       # bits of the classes whose events do something to it, in a map
+    int at[LIVE_SLOTS]   # where each of the query's slots stands, the nearer to the start the earlier; -1: nowhere
 
 cdef struct Bind:        # an input, and the bits of the lanes that it goes into, by slot
     int input
@@ -61,12 +68,13 @@ cdef struct Entries:     # of all queries, one query after the other
     int* kind            # [entries]
 
 
-cdef bint choose(Core* k, Chosen* chosen) noexcept nogil:
+cdef bint choose(Core* k, Chosen* chosen, bint maps) noexcept nogil:
     """Make the tables of the lanes in which events of its classes can make trends.
 
-    False where they cannot say it, or memory is short.
+    For `maps` these are all queries, and each once more from each cell on that events read or empty. False where the
+    tables cannot say it, or memory is short.
     """
-    cdef Lane* lane = <Lane*> calloc(k.queries + 1, sizeof(Lane))
+    cdef Lane* lane = <Lane*> calloc((k.queries + 1) * (1 + LIVE_SLOTS), sizeof(Lane))
     cdef Draft* draft = <Draft*> malloc(k.classes * sizeof(Draft))
     cdef int* room = <int*> calloc(k.queries + 1 + 2 * k.entries, sizeof(int))
     cdef Entries entries
@@ -85,7 +93,9 @@ cdef bint choose(Core* k, Chosen* chosen) noexcept nogil:
             if not describe(k, query, &lane[lanes]):
                 fit = False
                 break
-            if completes(k, query, chosen.kinds, &entries):
+            if maps:
+                lanes = add_columns(k, query, lane, lanes, &entries)
+            elif completes(k, query, chosen.kinds, &entries):
                 lane[lanes].number = lanes
                 lanes += 1
         qsort(lane, lanes, sizeof(Lane), precedes)
@@ -96,33 +106,100 @@ cdef bint choose(Core* k, Chosen* chosen) noexcept nogil:
     return fit
 
 
+cdef int add_columns(Core* k, int query, Lane* lane, int lanes, const Entries* entries) noexcept nogil:
+    """The lanes of a query in a map, the first of which is described; returns how many there are then."""
+    cdef const Lane* first = &lane[lanes]
+    cdef int column
+    for column in range(FRONT, first.slots):
+        lane[lanes].query, lane[lanes].slots, lane[lanes].forms = query, first.slots, first.forms
+        lane[lanes].number, lane[lanes].column = lanes, column
+        follow(k, &lane[lanes], entries)
+        if lane[lanes].kinds or column == FRONT:
+            lanes += 1
+    return lanes
+
+
+cdef void follow(const Core* k, Lane* lane, const Entries* entries) noexcept nogil:
+    """Find the slots that trends reach in a lane of a map, and the classes whose events do something there."""
+    cdef const Band* band = &k.band[k.band_of[lane.query]]
+    cdef const Query* q = &k.query[lane.query]
+    cdef const Entry* entry
+    cdef const Arrival* a
+    cdef int i, j, source, slot, cell
+    cdef bint reads
+    cdef uint64_t begun = <uint64_t> 1 << (LIVE_START if lane.column == FRONT else lane.column)
+    cdef uint64_t reached = begun, before = 0
+    while reached != before:
+        before = reached
+        lane.kinds = 0
+        for i in range(entries.first[lane.query], entries.first[lane.query + 1]):
+            entry = &k.entry[entries.entry[i]]
+            for slot in range(lane.slots):
+                if reached >> slot & 1 and kills(
+                    k, entry, q.cell_guards[slot] if slot < q.cells else set_of(k, band, lane.query, slot)
+                ):
+                    lane.kinds |= <uint64_t> 1 << entries.kind[i]
+            for j in range(entry.arrivals, entry.arrivals_end):
+                a = &q.arrival[k.class_member[j]]
+                reads = False
+                for source in range(a.sources, a.sources_end):
+                    reads = reads or reached >> slot_of(k, band, lane.query, &q.source[source]) & 1
+                if reads:
+                    lane.kinds |= <uint64_t> 1 << entries.kind[i]
+                    for cell in range(a.cells, a.cells_end):
+                        reached |= <uint64_t> 1 << q.member[cell]
+    place_slots(k, lane, reached)
+    lane.apart = False
+    for i in range(q.arrivals):
+        a = &q.arrival[i]
+        for source in range(a.sources, a.sources_end):
+            slot = slot_of(k, band, lane.query, &q.source[source])
+            for cell in range(a.cells, a.cells_end):
+                lane.apart = lane.apart or not leads_on(lane, slot, q.member[cell])
+
+
+cdef inline bint leads_on(const Lane* lane, int slot, int cell) noexcept nogil:
+    """Whether a way from one slot to another is an edge of LIVE_THREE, or none of the lane."""
+    if slot != LIVE_START:
+        slot = lane.at[slot]
+    cell = lane.at[cell]
+    return slot < 0 or cell < 0 or LIVE_EDGE(slot, cell) & LIVE_THREE != 0
+
+
 cdef bint fill_all(
     Core* k, Chosen* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft
 ) noexcept nogil:
     """The tables of all lanes, a vector of them after the other; False as in `choose`."""
-    cdef const Machine* machine = live_machine(k, lanes)
+    cdef bint maps = lanes > 0 and lane.column != WHOLE
     cdef LiveLanes* chunk
-    cdef int done = 0
-    chosen.chunk = <LiveLanes*> kept(k, chosen, lanes // machine.width + 1, sizeof(LiveLanes))
+    cdef int done = 0, fronts = 0, left
+    while fronts < lanes and lane[fronts].column < 0:
+        fronts += 1
+    chosen.chunk = <LiveLanes*> kept(k, chosen, lanes + 1, sizeof(LiveLanes))
     if chosen.chunk == NULL:
         return False
     while done < lanes:
         chunk = &chosen.chunk[chosen.chunks]
         chosen.chunks += 1
-        chunk.machine = live_machine(k, lanes - done)
+        chosen.fronts += done < fronts
+        left = (fronts if done < fronts else lanes) - done
+        chunk.machine = live_machine(k, left, maps)
         chunk.feature, chunk.halves = feature_of(chunk.machine), takes_halves(chunk.machine)
-        chunk.lanes = chunk.live.lanes = min(chunk.machine.width, lanes - done)
+        chunk.lanes = chunk.live.lanes = min(chunk.machine.width, left)
         if not fill(k, chosen, chunk, lane + done, entries, draft):
             return False
         done += chunk.lanes
-    place_results(k, chosen)
+    if not maps:
+        place_results(k, chosen)
     return True
 
 
-cdef inline const Machine* live_machine(const Core* k, int lanes) noexcept nogil:
-    """The loops for so many lanes."""
+cdef inline const Machine* live_machine(const Core* k, int lanes, bint maps) noexcept nogil:
+    """The loops for so many lanes; those of maps have 64 bits."""
     if k.band[0].narrow:
         return k.band[0].machine
+    if maps:
+        return machine_within(lanes, k.widest)
     return live_machine_within(lanes, k.band[0].exact, k.widest)
 
 
@@ -174,6 +251,7 @@ cdef void free_chosen(Core* k, Chosen* chosen) noexcept nogil:
     cdef int i
     for i in range(chosen.chunks):
         free(chosen.chunk[i].live.step)
+        free(chosen.chunk[i].move)
     free(chosen.chunk)
     free(chosen.load)
     free(chosen.most)
@@ -188,7 +266,7 @@ cdef bint describe(const Core* k, int query, Lane* lane) noexcept nogil:
     """What a lane needs; False where it is more than there is."""
     cdef const Band* band = &k.band[k.band_of[query]]
     cdef int i, slot, form, plane
-    lane.query, lane.slots = query, k.query[query].cells
+    lane.query, lane.slots, lane.column = query, k.query[query].cells, WHOLE
     for i in range(band.sets):
         slot = band.start[k.lane_of[query] * band.sets + i]
         lane.slots = max(lane.slots, slot + 1)
@@ -200,12 +278,12 @@ cdef bint describe(const Core* k, int query, Lane* lane) noexcept nogil:
         lane.forms[form] = max(lane.forms[form], plane_ordinal(band, plane) + 1)
     if lane.slots > LIVE_SLOTS:
         return False
-    place_slots(k, lane)
+    place_slots(k, lane, ~(<uint64_t> 0))
     return True
 
 
-cdef void place_slots(const Core* k, Lane* lane) noexcept nogil:
-    """Number the slots by how many events lead there, so that alike patterns have the same edges."""
+cdef void place_slots(const Core* k, Lane* lane, uint64_t reached) noexcept nogil:
+    """Number the slots that are reached by how many events lead there, so that alike patterns have the same edges."""
     cdef const Query* q = &k.query[lane.query]
     cdef const Band* band = &k.band[k.band_of[lane.query]]
     cdef const Arrival* a
@@ -223,9 +301,12 @@ cdef void place_slots(const Core* k, Lane* lane) noexcept nogil:
                     depth[q.member[cell]] = min(depth[q.member[cell]], before + 1)
     for turn in range(-1, LIVE_SLOTS + 1):
         for slot in range(lane.slots):
-            if depth[slot] == turn:
+            if depth[slot] == turn and reached >> slot & 1:
                 lane.at[slot] = place
                 place += 1
+            elif depth[slot] == turn:
+                lane.at[slot] = -1
+    lane.live = place
 
 
 cdef inline int slot_of(const Core* k, const Band* band, int query, const Source* source) noexcept nogil:
@@ -240,10 +321,18 @@ cdef int precedes(const void* a, const void* b) noexcept nogil:
     cdef const Lane* one = <const Lane*> a
     cdef const Lane* other = <const Lane*> b
     cdef int i
+    if (one.column < 0) != (other.column < 0):
+        return 1 if one.column >= 0 else -1
     for i in range(2, -1, -1):
         if one.forms[i] != other.forms[i]:
             return one.forms[i] - other.forms[i]
-    return one.slots - other.slots if one.slots != other.slots else one.number - other.number
+    if one.live != other.live:
+        return one.live - other.live
+    if one.apart != other.apart:
+        return one.apart - other.apart
+    if one.kinds != other.kinds:
+        return 1 if one.kinds > other.kinds else -1
+    return one.number - other.number
 
 
 cdef bint completes(const Core* k, int query, uint64_t kinds, const Entries* entries) noexcept nogil:
@@ -299,13 +388,22 @@ cdef bint fill(
     chunk.live.planes = planes
     chunk.live.whole = chunk.before[1] > 0
     for number in range(chunk.lanes):
-        chunk.query[number] = lane[number].query
-        chunk.live.slots = max(chunk.live.slots, lane[number].slots)
+        chunk.query[number], chunk.column[number] = lane[number].query, lane[number].column
+        chunk.cells[number] = lane[number].slots
+        for i in range(lane[number].slots):
+            chunk.at[number][i] = lane[number].at[i]
+        chunk.live.slots = max(chunk.live.slots, lane[number].live)
+        chunk.live.kinds |= lane[number].kinds
+    if lane.column != WHOLE:
+        chunk.live.slots = max(chunk.live.slots, 2)  # the shapes that are compiled have more than one
     for number in range(chunk.lanes):
         q = &k.query[lane[number].query]
-        for i in range(q.finals, q.finals_end):
+        for i in range(q.finals, q.finals_end if lane[number].column == WHOLE else 0):
             chunk.live.final[lane[number].at[q.source[i].place]] |= <uint8_t> 1 << number
-        begin_starts(k, chunk, &lane[number], number)
+        if lane[number].column == WHOLE:
+            begin_starts(k, chunk, &lane[number], number)
+        elif lane[number].column != FRONT:
+            chunk.live.begin[lane[number].at[lane[number].column]] |= <uint8_t> 1 << number
         for i in range(entries.first[lane[number].query], entries.first[lane[number].query + 1]):
             kind = entries.kind[i]
             if chosen.kinds >> kind & 1 and not enter(
@@ -321,14 +419,14 @@ cdef bint fill(
 cdef int shape_of(LiveChunk* live) noexcept nogil:
     """The LIVE_SHAPE of a chunk, after its tables are written; -1 where its planes are taken one by one."""
     cdef int plane, sums = 0, ranks = 0
-    if live.slots == 1 or live.edges & ~(LIVE_TWO if live.slots == 2 else LIVE_THREE) or live.slots > 3:
+    if live.slots == 1 or live.edges & ~(LIVE_TWO if live.slots == 2 else LIVE_APART) or live.slots > 3:
         return -1
     for plane in range(1, live.planes):
         if live.plane[plane].holds == LIVE_DOUBLES and live.whole:
             return -1
         sums += live.plane[plane].holds != LIVE_RANKS
         ranks += live.plane[plane].holds == LIVE_RANKS
-    return LIVE_SHAPE(sums, ranks, live.whole) if sums <= 2 and ranks <= 1 and (ranks == 0 or sums != 1) else -1
+    return LIVE_SHAPE(sums, ranks, live.whole) if sums <= 2 and ranks <= 1 else -1
 
 
 cdef void begin_starts(const Core* k, LiveLanes* chunk, const Lane* lane, int number) noexcept nogil:
@@ -360,6 +458,8 @@ cdef bint enter(
         a = &q.arrival[k.class_member[j]]
         for i in range(a.cells, a.cells_end):
             to = lane.at[q.member[i]]
+            if to < 0:
+                continue
             if variable[to] != -2 and variable[to] != a.variable:
                 return False
             variable[to] = a.variable
@@ -367,6 +467,8 @@ cdef bint enter(
                 slot = slot_of(k, band, entry.query, &q.source[source])
                 if slot != LIVE_START:
                     slot = lane.at[slot]
+                if slot < 0 or slot == LIVE_START and lane.column >= 0:
+                    continue
                 if draft.edge[slot][to] & bit:
                     return False
                 draft.edge[slot][to] |= bit
@@ -377,7 +479,7 @@ cdef bint enter(
                 return False
     for slot in range(lane.slots):
         set_ = q.cell_guards[slot] if slot < q.cells else set_of(k, band, entry.query, slot)
-        if kills(k, entry, set_):
+        if lane.at[slot] >= 0 and kills(k, entry, set_):
             draft.kill[lane.at[slot]] |= bit
             chunk.live.kills = True
     return True

@@ -57,8 +57,8 @@ LANE_INLINE LANE_INTS LANES_NAME(live_bind)(
  * to, which the plane of counts writes and the others read. */
 LANE_INLINE void LANES_NAME(live_plane)(
     const live_chunk *c, const live_plane *plane, const int32_t *kind, const uint8_t *ends, long n,
-    const lanes_word *x, long inputs, const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, const int slots,
-    const uint64_t edges, const int holds, const int whole
+    const lanes_word *x, long inputs, const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, LANE_INTS *cells,
+    const int slots, const uint64_t edges, const int holds, const int whole
 ) {
     const LANE_INTS one = LANES_NAME(live_one)(whole);
     LANE_INTS cell[LIVE_SLOTS], more[LIVE_SLOTS], sum = {0};
@@ -69,8 +69,9 @@ LANE_INLINE void LANES_NAME(live_plane)(
         more[to] = (LANE_INTS){0};
         killed[to] = 0;
     }
-    for (long i = 0; i < n; i++, trends += slots, x += inputs) {
-        const uint8_t *step = c->step + (long)kind[i] * c->stride;
+    for (long i = 0; i < n; i++, trends += slots) {
+        const uint8_t *step = c->step + (long)LIVE_KIND(kind[i]) * c->stride;
+        const lanes_word *value = x + (long)LIVE_PLACE(kind[i]) * inputs;
         LANES_UNROLLED
         for (int to = 0; to < slots; to++) {
             LANE_INTS in = {0};
@@ -88,7 +89,7 @@ LANE_INLINE void LANES_NAME(live_plane)(
             const uint8_t *bind = step + plane->bind;
             for (int j = 0; holds != LIVE_COUNTS && j < plane->binds; j++, bind += 1 + slots) {
                 in = LANES_NAME(live_bind)(
-                    in, trends[to], x[bind[0]], LIVE_LANES(bind[1 + to], each), holds, whole
+                    in, trends[to], value[bind[0]], LIVE_LANES(bind[1 + to], each), holds, whole
                 );
             }
             more[to] = LANES_NAME(live_join)(more[to], in, LIVE_EVERY, holds, whole);
@@ -107,6 +108,9 @@ LANE_INLINE void LANES_NAME(live_plane)(
     for (int to = 0; to < slots; to++)
         sum = LANES_NAME(live_join)(sum, cell[to], LIVE_LANES(c->final[to], each), holds, whole);
     *result = sum;
+    if (!cells) return;
+    LANES_UNROLLED
+    for (int to = 0; to < slots; to++) cells[to] = cell[to];
 }
 
 #define PLANES_NAME LANES_NAME(live_planes)
@@ -119,6 +123,7 @@ LANE_INLINE void LANES_NAME(live_plane)(
 #define PLANES_JOIN(a, b, lanes, holds, whole) LANES_NAME(live_join)(a, b, lanes, holds, whole)
 #define PLANES_BIND(a, trends, value, lanes, holds, whole) LANES_NAME(live_bind)(a, trends, value, lanes, holds, whole)
 #define PLANES_STORE(result, sum, holds) (*(result) = (sum))
+#define PLANES_CELLS 1
 #include "active_queries_planes.h"
 
 /* Take all events of a window for the lanes of the bits `each`; ends: whether an event is the last one of its time, or
@@ -126,33 +131,38 @@ LANE_INLINE void LANES_NAME(live_plane)(
  * trends. */
 static uint64_t LANES_NAME(live_part)(
     const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
-    const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, long stride
+    const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, long stride, LANE_INTS *cells
 ) {
 #define PLANES(slots, edges, sums, ranks, whole) \
     LANES_NAME(live_planes)( \
-        c, kind, ends, n, x, inputs, each, result, stride, slots, edges, sums, ranks, whole, ends != NULL)
+        c, kind, ends, n, x, inputs, each, result, stride, cells, slots, edges, sums, ranks, whole, ends != NULL)
 #define GRAPH(slots, edges) switch (c->shape) { \
         case LIVE_SHAPE(0, 0, 1): PLANES(slots, edges, 0, 0, 1); break; \
         case LIVE_SHAPE(1, 0, 1): PLANES(slots, edges, 1, 0, 1); break; \
         case LIVE_SHAPE(2, 0, 1): PLANES(slots, edges, 2, 0, 1); break; \
         case LIVE_SHAPE(0, 1, 1): PLANES(slots, edges, 0, 1, 1); break; \
+        case LIVE_SHAPE(1, 1, 1): PLANES(slots, edges, 1, 1, 1); break; \
         case LIVE_SHAPE(2, 1, 1): PLANES(slots, edges, 2, 1, 1); break; \
         case LIVE_SHAPE(0, 0, 0): PLANES(slots, edges, 0, 0, 0); break; \
         case LIVE_SHAPE(1, 0, 0): PLANES(slots, edges, 1, 0, 0); break; \
         case LIVE_SHAPE(2, 0, 0): PLANES(slots, edges, 2, 0, 0); break; \
         case LIVE_SHAPE(0, 1, 0): PLANES(slots, edges, 0, 1, 0); break; \
+        case LIVE_SHAPE(1, 1, 0): PLANES(slots, edges, 1, 1, 0); break; \
         case LIVE_SHAPE(2, 1, 0): PLANES(slots, edges, 2, 1, 0); break; \
     }
 #define PLANE(holds, whole) LANES_NAME(live_plane)( \
-        c, plane, kind, ends, n, x, inputs, each, trends, result + i * stride, c->slots, c->edges, holds, whole)
+        c, plane, kind, ends, n, x, inputs, each, trends, result + i * stride, cells ? cells + i * c->slots : NULL, c->slots, \
+        c->edges, holds, whole)
 #ifdef LANES_FEW_SHAPES /* processors and cases that are rare: the loops for any shape will do, and compile fast */
     if (0) {
     } else {
 #else
     if (c->shape >= 0 && c->slots == 2) {
         GRAPH(2, LIVE_TWO)
-    } else if (c->shape >= 0) {
+    } else if (c->shape >= 0 && !(c->edges & ~LIVE_THREE)) {
         GRAPH(3, LIVE_THREE)
+    } else if (c->shape >= 0) {
+        GRAPH(3, LIVE_APART)
     } else {
 #endif
         for (int i = 0; i < c->planes; i++) {
@@ -174,7 +184,7 @@ static uint64_t LANES_NAME(live_part)(
 /* Take all events of a window; result: [planes][width]. */
 static uint64_t LANES_NAME(live_window)(
     const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs, int small,
-    lanes_word *trends, lanes_word *result
+    lanes_word *trends, lanes_word *result, lanes_word *cells
 ) {
 #if LANES_WIDTH == 4
     const LANE_INTS each = {1, 2, 4, 8};
@@ -182,7 +192,9 @@ static uint64_t LANES_NAME(live_window)(
     const LANE_INTS each = {0}; /* not asked for */
 #endif
     (void)small;
-    return LANES_NAME(live_part)(c, kind, ends, n, x, inputs, each, (LANE_INTS *)trends, (LANE_INTS *)result, 1);
+    return LANES_NAME(live_part)(
+        c, kind, ends, n, x, inputs, each, (LANE_INTS *)trends, (LANE_INTS *)result, 1, (LANE_INTS *)cells
+    );
 }
 
 #if LANES_WIDTH == 4

@@ -7,7 +7,7 @@
  */
 LANE_INLINE void PLANES_NAME(
     const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
-    const LANE_INTS each, LANE_INTS *result, long stride, const int slots, const uint64_t edges, const int sums,
+    const LANE_INTS each, LANE_INTS *result, long stride, LANE_INTS *cells, const int slots, const uint64_t edges, const int sums,
     const int ranks, const int whole, const int ties
 ) {
     enum { MOST_SLOTS = 3, MOST_PLANES = 4 };
@@ -25,8 +25,9 @@ LANE_INLINE void PLANES_NAME(
             cell[k][to] = k ? none : PLANES_BEGIN(none, PLANES_LANES(c->begin[to]), whole);
         }
     }
-    for (long i = 0; i < n; i++, x += inputs) {
-        const uint8_t *step = c->step + (long)kind[i] * c->stride;
+    for (long i = 0; i < n; i++) {
+        const uint8_t *step = c->step + (long)LIVE_KIND(kind[i]) * c->stride;
+        const lanes_word *value = x + (long)LIVE_PLACE(kind[i]) * inputs;
         PLANES_INTS in[MOST_PLANES][MOST_SLOTS];
         LANES_UNROLLED
         for (int to = 0; to < slots; to++) {
@@ -48,7 +49,7 @@ LANE_INLINE void PLANES_NAME(
             for (int k = 1; k < planes; k++)
                 for (int j = 0; j < c->plane[k].binds; j++, bind += 1 + slots)
                     in[k][to] = PLANES_BIND(
-                        in[k][to], in[0][to], x[bind[0]], PLANES_LANES(bind[1 + to]), HOLDS(k), whole
+                        in[k][to], in[0][to], value[bind[0]], PLANES_LANES(bind[1 + to]), HOLDS(k), whole
                     );
         }
         if (__builtin_expect(ties && (open || !ends[i]), 0)) {
@@ -81,6 +82,11 @@ LANE_INLINE void PLANES_NAME(
         for (int to = 0; to < slots; to++)
             sum = PLANES_JOIN(sum, cell[k][to], PLANES_LANES(c->final[to]), HOLDS(k), whole);
         PLANES_STORE(result + k * stride, sum, HOLDS(k));
+#ifdef PLANES_CELLS
+        if (!cells) continue;
+        LANES_UNROLLED
+        for (int to = 0; to < slots; to++) cells[k * slots + to] = cell[k][to];
+#endif
     }
 #undef HOLDS
 }
@@ -95,3 +101,4 @@ LANE_INLINE void PLANES_NAME(
 #undef PLANES_JOIN
 #undef PLANES_BIND
 #undef PLANES_STORE
+#undef PLANES_CELLS

@@ -1,6 +1,7 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport Core
+from hamlet.kernel.core cimport Chosen, Core
+from hamlet.kernel.operators.simd.lanes cimport Word
 from hamlet.kernel.radix_sort cimport Event
 
 cdef void prepare_whole(Core* k) noexcept nogil
@@ -9,3 +10,6 @@ cdef int take_window(
     Core* k, int64_t key, const Event* event, Py_ssize_t n, const int64_t* orders, int64_t window, bint* done
 ) noexcept nogil
 cdef void forget_chosen(Core* k) noexcept nogil
+cdef double load_window(
+    Core* k, const Chosen* chosen, const Event* event, Py_ssize_t n, Word* x, bint* near
+) noexcept nogil

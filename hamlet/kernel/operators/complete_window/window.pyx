@@ -44,6 +44,8 @@ from hamlet.kernel.operators.simd.lanes cimport (
     LANES_NUMBER,
     LANES_SUM,
     LANES_WIDEST as WIDEST,
+    LIVE_EVENT,
+    LIVE_KIND,
     LIVE_LARGE,
     LIVE_PLANES,
     LIVE_SLOTS,
@@ -101,7 +103,7 @@ cdef void prepare_whole(Core* k) noexcept nogil:
     w.chosen = <Chosen*> calloc(SETS, sizeof(Chosen))
     w.starting = <uint64_t*> calloc(k.bands, sizeof(uint64_t))
     w.every.kinds = ~(<uint64_t> 0)
-    if w.chosen == NULL or w.starting == NULL or not choose(k, &w.every):
+    if w.chosen == NULL or w.starting == NULL or not choose(k, &w.every, False):
         give_up(k)
         return
     for number in range(k.bands):
@@ -164,7 +166,7 @@ cdef Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
             continue
         chosen.met += 1
         if chosen.chunk == NULL and chosen.met >= min(WORTH, k.whole_from) and w.bytes < MOST_BYTES:
-            if not choose(k, chosen):  # there is no memory: no others either
+            if not choose(k, chosen, False):  # there is no memory: no others either
                 free_chosen(k, chosen)
                 w.bytes = MOST_BYTES
             w.bytes += chosen.bytes
@@ -225,18 +227,18 @@ cdef int take_window(
     if n > MOST_EVENTS:
         return NO_FAILURE
     for i in range(n):
-        kind[i] = event[i].kind
-        kinds |= <uint64_t> 1 << kind[i]
+        kind[i] = LIVE_EVENT(event[i].kind, i)
+        kinds |= <uint64_t> 1 << event[i].kind
         ends[i] = True
         if i:
-            runs += kind[i] != kind[i - 1]
+            runs += event[i].kind != event[i - 1].kind
             ends[i - 1] = not tied(&event[i], orders)
             ties = ties or not ends[i - 1]
     if n > LONG * runs or (k.states and not is_closed(k, key, window)):
         return NO_FAILURE
     chosen = chosen_for(k, kinds)
     bits = bits_of_counts(k, chosen, kind, n)
-    weight = load_window(k, chosen, event, n, &near)
+    weight = load_window(k, chosen, event, n, w.input, &near)
     if not has_room(k, bits, weight):
         return NO_FAILURE
     done[0] = True
@@ -277,7 +279,7 @@ cdef inline int64_t bits_of_counts(
     cdef int64_t bits = LIVE_SLOTS if k.whole.starts else 0
     cdef Py_ssize_t i
     for i in range(n):
-        bits += bit_length(chosen.most[kind[i]])
+        bits += bit_length(chosen.most[LIVE_KIND(kind[i])])
     return bits
 
 
@@ -296,14 +298,13 @@ cdef inline int size_of_numbers(const Core* k, int64_t bits, double weight, bint
 
 
 cdef double load_window(
-    Core* k, const Chosen* chosen, const Event* event, Py_ssize_t n, bint* near
+    Core* k, const Chosen* chosen, const Event* event, Py_ssize_t n, Word* x, bint* near
 ) noexcept nogil:
-    """The inputs of all events, [n][loads]; the sum of their magnitudes, -1 where some is out of range.
+    """The inputs of all events into `x`, [n][loads]; the sum of their magnitudes, -1 where some is out of range.
 
     `near` is set to whether all extrema are integers near 0.
     """
     cdef const Input* input
-    cdef Word* x = k.whole.input
     cdef Py_ssize_t i, stride = chosen.loads
     cdef int number
     cdef double weight = 0, size
@@ -374,7 +375,7 @@ cdef int compute(
         if chunk.halves:
             k.reached[INT32] += small != LIVE_LARGE and chunk.live.shape >= 0
         some = chunk.machine.window(
-            &chunk.live, kind, ends, n, w.input, chosen.loads, small, w.trends, result + chunk.place
+            &chunk.live, kind, ends, n, w.input, chosen.loads, small, w.trends, result + chunk.place, NULL
         )
         if w.ordered:
             some &= chunk.unlisted

@@ -79,6 +79,9 @@ cdef extern from "lanes.h" nogil:
     const int LIMB_FACTOR
     const int LIMB_PIECE
     const int LIMB_PIECES
+    const int LIMB_MAP_BITS
+    const int LIMB_MAP_LIMBS
+    const int LIMB_MAPS
     unsigned short* limbs_in_use(const Shape* s, Word* cells, int chunk, int slot)
     long limbs_place(const Shape* s, const Limbs* w, int chunk, int slot)
     long limbs_words_of(const Shape* s, const Limbs* w)
@@ -95,6 +98,7 @@ cdef extern from "lanes.h" nogil:
         int slots
         int planes
         int whole
+        uint64_t kinds
         int kills
         int shape
         unsigned int bound
@@ -118,7 +122,7 @@ cdef extern from "lanes.h" nogil:
         void (*write)(const Shape*, const LaneProgram*, Word* cells, int plain, const Word* sums) noexcept nogil
         uint64_t (*window)(
             const LiveChunk*, const int32_t* kind, const uint8_t* ends, long n, const Word* x, long inputs,
-            int small, Word* trends, Word* result
+            int small, Word* trends, Word* result, Word* cells
         ) noexcept nogil
         void (*find)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* pane, uint64_t* found
@@ -139,6 +143,9 @@ cdef extern from "lanes.h" nogil:
         int (*limbs_total)(
             const Shape*, const Limbs*, const LaneProgram*, const Group*, Word* cells, Word* sum
         ) noexcept nogil
+        int (*limbs_fold)(
+            const Shape*, const Limbs*, Word** cells, int cohorts, const Word* map, int maps, long apart, Word* sums
+        ) noexcept nogil
     int lanes_fold_words(const Shape* s)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
     int64_t lanes_bits(double x)
@@ -149,6 +156,8 @@ cdef extern from "lanes.h" nogil:
         LANES_WIDEST
         LIVE_SLOTS
         LIVE_PLANES
+    int32_t LIVE_EVENT(int kind, long place)
+    int LIVE_KIND(int32_t event)
     const int LIVE_START
     const int LIVE_COUNTS
     const int LIVE_INTEGERS
@@ -162,6 +171,7 @@ cdef extern from "lanes.h" nogil:
     int LIVE_SHAPE(int sums, int ranks, int whole)
     const uint64_t LIVE_TWO
     const uint64_t LIVE_THREE
+    const uint64_t LIVE_APART
     const int LANES_NUMBER
     const int LANES_PRESENCE
     const int LANES_SUM
@@ -307,6 +317,7 @@ cdef inline int plane_ordinal(const Band* band, int plane) noexcept nogil:
 cdef enum:
     LONG_BURST = 6           # events of a turn on average, from which large integers are no lanes: bursts can wait
     MOST_TURNS = 1 << 16     # that are remembered
+    MOST_WINDOWS = 8         # open at once, to which large integers are added as lanes, event by event
 
 
 cdef inline void note_turn(Band* band, int64_t turns, int64_t events) noexcept nogil:
@@ -320,7 +331,7 @@ cdef inline void note_turn(Band* band, int64_t turns, int64_t events) noexcept n
 
 cdef inline bint becomes_limbs(const Band* band) noexcept nogil:
     """Whether integers that outgrow words are to be limbs in lanes."""
-    return band.widens and band.took < LONG_BURST * band.turns
+    return band.widens and band.windows <= MOST_WINDOWS and band.took < LONG_BURST * band.turns
 
 
 cdef inline bint is_found(const Band* band, int lane) noexcept nogil:

@@ -1230,7 +1230,8 @@ static const lanes_machine LANES_NAME(lanes_machine) = {
     LANES_NAME(live_window),
     LANES_NAME(lanes_find), LANES_NAME(lanes_finish), LANES_NAME(lanes_begin), LANES_NAME(lanes_fold),
     LANES_NAME(lanes_size), LANES_NAME(lanes_scale),
-    LANES_NAME(limbs_step), LANES_NAME(limbs_carry), LANES_NAME(limbs_find), LANES_NAME(limbs_total)
+    LANES_NAME(limbs_step), LANES_NAME(limbs_carry), LANES_NAME(limbs_find), LANES_NAME(limbs_total),
+    LANES_NAME(limbs_fold)
 };
 
 #undef LANE_INTS

@@ -15,11 +15,14 @@
 
 /* included by lanes.h, behind what it is made of */
 
-#define LIMB_BITS 40
+#define LIMB_BITS 28 /* so that two are multiplied as words of 32 bits, and sums of many such products need no carries */
 #define LIMB_MASK (((int64_t)1 << LIMB_BITS) - 1)
 #define LIMB_FACTOR 11 /* bits of a factor by which carried limbs may be multiplied at once */
 #define LIMB_PIECE 11  /* bits of the pieces of a larger one */
 #define LIMB_PIECES 6  /* of 64 bits */
+#define LIMB_MAP_BITS 57 /* of the numbers of a map in words: two limbs, the higher one with the sign */
+#define LIMB_MAPS 8 /* that are done at once, at most */
+#define LIMB_MAP_LIMBS 3 /* that such a map makes of a number more than it has */
 
 typedef struct {
     int limbs;         /* for which each number has room */
@@ -60,12 +63,13 @@ static inline void limbs_of_words(const lanes_shape *s, const lanes_limbs *w, co
             int used = 0;
             for (int k = 0; k < w->whole[chunk]; k++)
                 for (int lane = 0; lane < s->width; lane++) {
-                    const int64_t x = from[(long)k * s->width + lane].i, high = x >> LIMB_BITS;
                     lanes_word *limb = cell + (long)k * w->limbs * s->width + lane;
-                    limb[0].i = high == 0 || high == -1 ? x : x & LIMB_MASK;
-                    limb[s->width].i = high == 0 || high == -1 ? 0 : high;
-                    if (x && !used) used = 1;
-                    if (limb[s->width].i) used = 2;
+                    int64_t x = from[(long)k * s->width + lane].i;
+                    int n = x != 0;
+                    for (; x >> LIMB_BITS != 0 && x >> LIMB_BITS != -1; x >>= LIMB_BITS, limb += s->width, n++)
+                        limb->i = x & LIMB_MASK;
+                    limb->i = x;
+                    if (n > used) used = n;
                 }
             memcpy(
                 cell + (long)w->whole[chunk] * w->limbs * s->width, from + (long)s->whole * s->width,

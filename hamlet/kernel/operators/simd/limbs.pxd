@@ -5,6 +5,9 @@ from hamlet.kernel.operators.simd.lanes cimport Band, Block, Growth, LaneProgram
 from hamlet.kernel.plan cimport Query
 
 cdef int has_limbs(Core* k, Band* band, Block* block, const Growth* growth) noexcept nogil
+cdef int fold_limbs(
+    Core* k, Band* band, Block* block, const Word* map, int maps, Py_ssize_t apart
+) noexcept nogil
 cdef int64_t note_inputs(
     const LaneProgram* program, const Word* x, int64_t m, bint loop, Growth* growth
 ) noexcept nogil

@@ -23,6 +23,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     LANES_LEAST,
     LIMB_BITS,
     LIMB_FACTOR,
+    LIMB_MAP_LIMBS,
     LIMB_PIECE,
     Band,
     Block,
@@ -70,7 +71,7 @@ cdef inline Limbs form_of(const Band* band, int limbs) noexcept nogil:
 cdef int has_limbs(Core* k, Band* band, Block* block, const Growth* growth) noexcept nogil:
     """Let a block have room for what events add; whether it has, -1 without memory."""
     cdef int grown = growth.limbs
-    if block.limbs == 0 and not lay_out(k, band, block, max(3 + grown, min(band.limbs.limbs, 8 + grown))):
+    if block.limbs == 0 and not lay_out(k, band, block, max(4 + grown, min(band.limbs.limbs, 12 + grown))):
         return -1
     if not make_room(k, band, block, grown):
         return -1
@@ -91,6 +92,30 @@ cdef bint make_room(Core* k, Band* band, Block* block, int grown) noexcept nogil
     if block.used + grown < block.limbs:
         return True
     return lay_out(k, band, block, block.used + grown + 1 + (block.used + grown) // 2)
+
+
+cdef int fold_limbs(
+    Core* k, Band* band, Block* block, const Word* map, int maps, Py_ssize_t apart
+) noexcept nogil:
+    """Let what maps in words say be done to all windows, whose integers become limbs. Returns a Failure."""
+    cdef Limbs form
+    cdef int grown = maps * LIMB_MAP_LIMBS
+    if block.limbs == 0:
+        if not lay_out(k, band, block, max(4 + grown, min(band.limbs.limbs, 12 + grown))):
+            return OUT_OF_MEMORY
+    elif block.bits > LIMB_BITS + 1:
+        carry(band, block)
+    if not make_room(k, band, block, grown) or reserve_sums(
+        k, band, ((band.shape.slots * band.shape.planes + 1) * block.limbs + 2) * band.shape.width
+    ):
+        return OUT_OF_MEMORY
+    form = form_of(band, block.limbs)
+    list_cohorts(band, block, block.oldest, block.newest, band.cells)
+    block.used = band.machine.limbs_fold(
+        &band.shape, &form, band.cells, <int> (block.newest + 1 - block.oldest), map, maps, apart, band.sums
+    )
+    block.bits, block.weight = LIMB_BITS + 1, 1
+    return NO_FAILURE
 
 
 cdef int64_t note_inputs(
@@ -152,7 +177,7 @@ cdef bint lay_out(Core* k, Band* band, Block* block, int limbs) noexcept nogil:
         else:
             limbs_of_words(&band.shape, &form, cells_of(band, block, cohort), cells_of(band, &moved, cohort))
     if block.limbs == 0:
-        moved.bits, moved.weight, moved.used = LIMB_BITS + 1, 1, 2
+        moved.bits, moved.weight, moved.used = LIMB_BITS + 1, 1, 3
     block[0] = moved
     free(old)
     return True

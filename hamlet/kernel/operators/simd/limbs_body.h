@@ -321,4 +321,175 @@ static int LANES_NAME(limbs_total)(
     return LANES_NAME(limbs_sum)(s, w, p, g, cells, 0, 1, 0, (LANE_INTS *)sum, 0);
 }
 
+/* Products of words that have 32 bits with their sign. */
+LANE_INLINE LANE_INTS LANES_NAME(limbs_product)(LANE_INTS a, LANE_INTS b) {
+#if LANES_WIDTH == 8
+    return (LANE_INTS)_mm512_mul_epi32((__m512i)a, (__m512i)b);
+#elif LANES_WIDTH == 4
+    return (LANE_INTS)_mm256_mul_epi32((__m256i)a, (__m256i)b);
+#else
+    return a * b;
+#endif
+}
+
+/* to[0:n + 1] += from[0:n] times a word below 2^LIMB_MAP_BITS. */
+LANE_INLINE void LANES_NAME(limbs_multiply)(LANE_INTS *to, const LANE_INTS *from, int n, LANE_INTS word) {
+    const LANE_INTS low = word & LIMB_MASK, high = word >> LIMB_BITS;
+    LANE_INTS below = {0};
+    if (!LANES_NAME(lanes_any)(high)) {
+        for (int i = 0; i < n; i++) to[i] += LANES_NAME(limbs_product)(from[i], low);
+        return;
+    }
+    for (int i = 0; i < n; i++) {
+        to[i] += LANES_NAME(limbs_product)(from[i], low) + below;
+        below = LANES_NAME(limbs_product)(from[i], high);
+    }
+    to[n] += below;
+}
+
+/* The same for two numbers and two words. */
+LANE_INLINE void LANES_NAME(limbs_multiply_both)(
+    LANE_INTS *to, const LANE_INTS *one, const LANE_INTS *other, int n, LANE_INTS word, LANE_INTS more
+) {
+    const LANE_INTS low = word & LIMB_MASK, high = word >> LIMB_BITS;
+    const LANE_INTS more_low = more & LIMB_MASK, more_high = more >> LIMB_BITS;
+    LANE_INTS below = {0};
+    for (int i = 0; i < n; i++) {
+        to[i] += LANES_NAME(limbs_product)(one[i], low) + LANES_NAME(limbs_product)(other[i], more_low) + below;
+        below = LANES_NAME(limbs_product)(one[i], high) + LANES_NAME(limbs_product)(other[i], more_high);
+    }
+    to[n] += below;
+}
+
+/* How one slot of a chunk leads to another in a map of words: whether it does, whether that changes nothing, and the
+ * word of each plane. */
+typedef struct { int leads, keeps; const LANE_INTS *step; } LANES_NAME(limbs_way);
+#define LIMBS_WAY LANES_NAME(limbs_way)
+
+/* What a map makes of a slot of a chunk, from the cells `before` it, [slots][planes of the chunk] with `used` limbs, all
+ * carried; add: what begins there. Returns the limbs in use. */
+LANE_INLINE int LANES_NAME(limbs_follow)(
+    const lanes_shape *s, const LANE_INTS *before, const int *used, const LIMBS_WAY *way, const LANE_INTS *add,
+    LANE_INTS *to, int had, LANE_INTS *sum, const int slots, const int whole, const int limbs
+) {
+    const int others = s->planes - s->whole, vectors = whole * limbs + others;
+    LANE_INTS more;
+    int n = 0;
+    for (int from = 0; from < slots; from++)
+        if (way[from].leads && used[from] > n) n = used[from];
+    for (int i = 0; i < others; i++) { /* flags and ranks: of trends that are extended, and of what extends them */
+        const int k = s->whole + i;
+        LANE_INTS total = add[k];
+        for (int from = 0; from < slots; from++) {
+            if (!way[from].leads || !used[from]) continue;
+            const LANE_INTS *held = before + (long)from * vectors, *step = way[from].step;
+            LANE_INTS any = {0};
+            for (int j = 0; j < used[from]; j++) any |= held[j];
+            total = LANES_NAME(lanes_either)(
+                total, held[(long)whole * limbs + i] & (LANE_INTS)(step[0] != 0), k < s->ranks
+            );
+            total = LANES_NAME(lanes_either)(total, step[k] & (LANE_INTS)(any != 0), k < s->ranks);
+        }
+        to[(long)whole * limbs + i] = total;
+    }
+    for (int k = 0; k < whole; k++) {
+        for (int i = 0; i <= n + 1; i++) sum[i] = (LANE_INTS){0};
+        sum[0] = add[k] & LIMB_MASK;
+        sum[1] = add[k] >> LIMB_BITS;
+        for (int from = 0; from < slots; from++) {
+            const LANE_INTS *held = before + (long)from * vectors, *number = held + (long)k * limbs;
+            const LANE_INTS *step = way[from].step;
+            if (!way[from].leads) continue;
+            if (way[from].keeps) {
+                for (int i = 0; i < used[from]; i++) sum[i] += number[i];
+            } else if (k && LANES_NAME(lanes_any)(step[k])) {
+                LANES_NAME(limbs_multiply_both)(sum, number, held, used[from], step[0], step[k]);
+            } else {
+                LANES_NAME(limbs_multiply)(sum, number, used[from], step[0]);
+            }
+        }
+        LANE_INTS *x = to + (long)k * limbs, carry = {0};
+        for (int i = 0; i <= n + 1; i++) {
+            const LANE_INTS t = sum[i] + carry;
+            x[i] = t & LIMB_MASK;
+            carry = t >> LIMB_BITS;
+        }
+        x[n + 2] = carry;
+        for (int i = n + 3; i < had; i++) x[i] = (LANE_INTS){0};
+    }
+    for (n += 3; n > 1; n--) { /* the highest limbs that are no more than a sign */
+        more = (LANE_INTS){0};
+        for (int k = 0; k < whole; k++) {
+            const LANE_INTS x = to[(long)k * limbs + n - 1];
+            more |= x ^ (x >> 63);
+        }
+        if (LANES_NAME(lanes_any)(more)) return n;
+        for (int k = 0; k < whole; k++) {
+            LANE_INTS *x = to + (long)k * limbs + n - 2;
+            x[0] += x[1] << LIMB_BITS;
+            x[1] = (LANE_INTS){0};
+        }
+    }
+    more = (LANE_INTS){0};
+    for (int k = 0; k < whole; k++) more |= to[(long)k * limbs];
+    return LANES_NAME(lanes_any)(more);
+}
+
+/* Make of some cohorts' cells, all of whose limbs have been carried, what some maps make of them one after the other, each
+ * [1 + slots][chunk][slot][planes], and so many words apart; sums: room for the cells of a chunk, and a number. Returns the
+ * most limbs in use; there is room for LIMB_MAP_LIMBS more for each map. Chunk by chunk and cohort by cohort, so that
+ * what is read again is near. */
+static int LANES_NAME(limbs_fold)(
+    const lanes_shape *s, const lanes_limbs *w, lanes_word *const *cells, int cohorts, const lanes_word *map, int maps,
+    long apart, lanes_word *sums
+) {
+    const int others = s->planes - s->whole, limbs = w->limbs;
+    const long size = (long)s->chunks * s->slots * s->planes;
+    LIMBS_WAY ways[LIMB_MAPS][LIVE_SLOTS][LIVE_SLOTS];
+    int most = 1;
+    for (int chunk = 0; chunk < s->chunks; chunk++) {
+        const int slots = w->slots[chunk], whole = w->whole[chunk], vectors = whole * limbs + others;
+        const long place = (long)chunk * s->slots * s->planes;
+        LANE_INTS *before = (LANE_INTS *)sums, *sum = before + (long)slots * vectors;
+        for (int number = 0; number < maps; number++)
+            for (int to = 0; to < slots; to++)
+                for (int from = 0; from < slots; from++) {
+                    const LANE_INTS *step = (const LANE_INTS *)(map + number * apart) + (1 + from) * size + place;
+                    LIMBS_WAY *way = &ways[number][to][from];
+                    step += (long)to * s->planes;
+                    LANE_INTS changed = step[0] - 1;
+                    for (int k = 1; k < s->planes; k++) changed |= step[k];
+                    way->leads = LANES_NAME(lanes_any)(step[0]);
+                    way->keeps = !LANES_NAME(lanes_any)(changed);
+                    way->step = step;
+                }
+        for (int cohort = 0; cohort < cohorts; cohort++) {
+            LANE_INTS *const cell = LANE_CELL(cells[cohort], chunk, 0);
+            unsigned short *const in_use = limbs_in_use(s, cells[cohort], chunk, 0);
+            for (int number = 0; number < maps; number++) {
+                const LANE_INTS *add = (const LANE_INTS *)(map + number * apart) + place;
+                int used[LIVE_SLOTS];
+                for (int slot = 0; slot < slots; slot++) {
+                    const LANE_INTS *from = cell + (long)slot * vectors;
+                    LANE_INTS *to = before + (long)slot * vectors;
+                    used[slot] = in_use[slot];
+                    for (int k = 0; used[slot] && k < whole; k++)
+                        memcpy(to + (long)k * limbs, from + (long)k * limbs, sizeof(LANE_INTS) * (size_t)used[slot]);
+                    memcpy(to + (long)whole * limbs, from + (long)whole * limbs, sizeof(LANE_INTS) * (size_t)others);
+                }
+                for (int slot = 0; slot < slots; slot++, add += s->planes) {
+                    const int n = LANES_NAME(limbs_follow)(
+                        s, before, used, ways[number][slot], add, cell + (long)slot * vectors, used[slot], sum, slots,
+                        whole, limbs
+                    );
+                    in_use[slot] = (unsigned short)n;
+                    if (n > most) most = n;
+                }
+            }
+        }
+    }
+    return most;
+}
+
+#undef LIMBS_WAY
 #undef LANE_CELL

@@ -66,9 +66,6 @@ from hamlet.kernel.plan cimport (
 )
 
 
-cdef enum:
-    MOST_WINDOWS = 8  # open at once, in which numbers beyond 64 bits are lanes
-
 cdef int LIMB_MATRIX = number_of("limb_matrix")
 
 
@@ -170,7 +167,7 @@ cdef void allow_limbs(Core* k) noexcept:
     cdef int number, i
     for number in range(k.bands):
         band = &k.band[number]
-        if band.exact and band.shape.linear == band.shape.whole and band.windows <= MOST_WINDOWS:
+        if band.exact and band.shape.linear == band.shape.whole:
             for i in range(band.queries):
                 band.widens = band.widens or k.operator_of[band.query[i]] in (SCALAR, LIMB_MATRIX)
 

@@ -1,0 +1,10 @@
+from libc.stdint cimport int64_t
+
+from hamlet.kernel.core cimport Core
+from hamlet.kernel.radix_sort cimport Event
+
+cdef void prepare_maps(Core* k) noexcept nogil
+cdef int take_events(
+    Core* k, int64_t key, const Event* event, const int64_t* orders, Py_ssize_t* events
+) noexcept nogil
+cdef void forget_maps(Core* k) noexcept nogil
