@@ -47,7 +47,7 @@ OPERATORS: Mapping[str, str] = {
     "event_store": "one query by itself that compares events with earlier ones, which are kept",
     **{each.NAME: each.WHAT for each in ALONE},
     "simd": "queries side by side, one element of a vector each",
-    "pane_matrix": "the same, a pane computed once as a matrix for all windows that overlap in it (numbers='float')",
+    "pane_matrix": "the same, a pane computed once as a matrix for all windows that overlap in it",
     "complete_window": "tumbling windows that are complete in a batch, from first event to last in registers",
     "matching": "other semantics, bounds on trends, sessions, distinct values: partial trends move from state to state",
 }
@@ -64,7 +64,7 @@ FEATURES: Mapping[str, str] = {
     "deferred_bursts": "exact numbers: bursts of a query are added up first, and applied to its long numbers once",
     "plain_doubles": "simd, numbers='float': doubles have no exponents of their own until they grow large",
     "index": "event_store finds earlier events by ordered sums instead of looking at each",
-    "event_maps": "pane_matrix: many events of a pane become a map from sums to sums at once, whose cells stay in registers",
+    "event_maps": "pane_matrix: events of a pane become a matrix at once, whose cells stay in registers",
     "avx2": "simd, pane_matrix and complete_window use vectors of 256 bits",
     "avx512": "the same with 512 bits; only together with avx2",
     "merged_queries": "queries that differ in RETURN only, or begin alike, are computed once",

@@ -139,7 +139,7 @@ class _Class:
         if not self._paths.runs("pane_matrix"):
             yield _left_out("pane_matrix")
         if tables[0].exact:
-            yield "products of exact numbers could pass 64 bits, those of --numbers float cannot"
+            yield "exact numbers: panes are matrices beyond 64 bits only, under short bursts"
         for band in bands:
             if not band.maps:
                 windows = -(-tables[0].within // tables[0].slide)

@@ -61,7 +61,7 @@ slow (partitioning 1)
                 2 T   -> end  if no Pickup P after
     granularity state-grained: one addition per event and transition
     operator    simd: queries side by side, one element of a vector each
-                not pane_matrix: products of exact numbers could pass 64 bits, those of --numbers float cannot
+                not pane_matrix: exact numbers: panes are matrices beyond 64 bits only, under short bursts
     memory      independent of the event rate
                 exact: at most N bytes per partition + (68 + 0.469 x bits) bytes per open window
                 float: at most N bytes per partition + 56 bytes per open window

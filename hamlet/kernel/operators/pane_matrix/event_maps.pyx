@@ -1,7 +1,7 @@
 """Maps of events: what some events of a pane make of all windows that are open, found in registers and done at once.
 
-Events are taken a few at a time, as many as their numbers leave within a word. What these make of a window's cells S is
-one linear map, S' = F + sum over the slots j of S_j B_j (see ``panes``): F is what begins with them, B_j what becomes of
+Events are taken as many at a time as leave numbers within a word. What these make of a window's cells S is one linear
+map, S' = F + sum over the slots j of S_j B_j (see ``panes``): F is what begins with them, B_j what becomes of
 one trend in slot j. F and the B_j are *live lanes* (``active_queries.h``): every query once, and once more from each of
 its cells on that events read or empty; the other B_j change nothing. So no program is read, and no event touches what a
 window holds; however large its numbers are, and however many windows overlap, a window is read and written once for
@@ -212,7 +212,6 @@ cdef int take_events(
     Core* k, int64_t key, const Event* event, const int64_t* orders, Py_ssize_t* events
 ) noexcept nogil:
     """Let events of one key and pane take effect, as many as can be mapped; `events` becomes their number."""
-    cdef Maps* m = &k.maps
     cdef Py_ssize_t i, n = events[0], runs = 1, count
     cdef uint64_t kinds = <uint64_t> 1 << event.kind
     cdef Py_ssize_t taken = 0
