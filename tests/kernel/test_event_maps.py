@@ -57,7 +57,14 @@ def test_float(width: str, window: str) -> None:
     results = hamlet.run(workload, events, numbers="float", features=left_out(width))
     expected = hamlet.run(workload, events, numbers="float", operators="scalar", features="")
     assert close(results.rows(), expected.rows())
-    assert results.stats["features"]["event_maps"] > 0 or "SLIDE" in window  # else some queries stand in no band
+
+
+def test_float_at_size() -> None:
+    """So many queries of each kind that all of them stand in bands."""
+    workload, events = asked("WITHIN 600 s SLIDE 60 s", queries=48), stream(3, 1_800, ties=0.3)
+    results = hamlet.run(workload, events, numbers="float")
+    expected = hamlet.run(workload, events, numbers="float", operators="scalar", features="")
+    assert close(results.rows(), expected.rows())
 
 
 def test_very_large_numbers() -> None:

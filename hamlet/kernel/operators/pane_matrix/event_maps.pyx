@@ -273,8 +273,8 @@ cdef bint finds_blocks(
         if block == NULL:
             continue
         empty[0] = empty[0] and block.bits == 0 and band.starts == 0
-        if not band.exact or block.limbs:
-            worth = True
+        if not band.exact or block.limbs:  # doubles of one window are stepped as fast
+            worth = worth or band.exact or band.windows > 1
         elif block.bits + bits > band.most_bits:
             measure(band, block)
             worth = worth or block.bits + bits > band.most_bits
