@@ -357,3 +357,12 @@ def test_the_page_draws_the_automaton(tmp_path: Path) -> None:
         "unbounded: b+",
     ):
         assert part in page
+
+
+def test_stats_count_what_was_read_and_found() -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (u+) DEFINE u AS v > 1)"
+    events = [{"ts": ts, "v": v} for ts, v in enumerate([2, 3, 0, 5, 6])]
+    one = hamlet.sql(f"SELECT * FROM t {clause}", {"t": events})
+    assert one.stats == {"events": 5, "matches": 2, "rows": 2}
+    two = hamlet.sql(f"SELECT * FROM t {clause}; SELECT COUNT(*) AS c FROM t {clause}", {"t": events})
+    assert two.stats == {"events": 5, "matches": 4, "rows": 3}  # the rows are put in order once

@@ -123,8 +123,8 @@ def read_clause(
 
 def evaluate(
     meaning: Meaning, host: Host, source: str, name: str, reports: Reports, max_steps: int, shared: Shared
-) -> str:
-    """The rows of a clause, as a query of the host.
+) -> tuple[int, int]:
+    """Let a table of the host have the rows of a clause; gives the rows that were put in order, and the matches.
 
     Parameters
     ----------
@@ -147,12 +147,14 @@ def evaluate(
         If an expression is wrong.
     """
     key = (source, *(each.text for each in meaning.partition), "", *meaning.order_texts())
+    events = 0
     if key not in shared:
         try:
             shared[key] = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
         except Failed:
             _other_mistakes(meaning, host, source, name, reports)
             raise
+        events = int(shared[key].borders[-1])
     ordered = shared[key]
     try:
         matches = find(meaning, ordered, reports, max_steps, name)
@@ -161,7 +163,8 @@ def evaluate(
             rows_of(meaning, ordered, labelled(meaning, Matches(), ordered), name, reports)
         raise
     found = labelled(meaning, matches, ordered)
-    return rows_of(meaning, ordered, found, name, reports)
+    rows_of(meaning, ordered, found, name, reports)
+    return events, len(found)
 
 
 def _other_mistakes(meaning: Meaning, host: Host, source: str, name: str, reports: Reports) -> None:

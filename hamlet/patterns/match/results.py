@@ -37,7 +37,7 @@ class Results:
     ----------
     by_statement : tuple of StatementRows
     stats : dict of str to int
-        ``events`` read, ``matches``, ``rows``.
+        ``events`` (rows of the clauses' tables, each table and order once), ``matches``, ``rows``.
     warnings : tuple of str
         What may not have been meant, a sentence each.
 

@@ -214,7 +214,7 @@ def run_script(script: Script, host: Host, max_steps: int) -> Results:
     """All statements one after the other."""
     reports = script.reports()
     found: list[StatementRows] = []
-    stats = {"matches": 0, "rows": 0}
+    stats = {"events": 0, "matches": 0, "rows": 0}
     shared: Shared = {}
     for place, statement in enumerate(script.statements):
         runner = StatementRun(script, statement, host, reports, f"__hamlet_s{place}", max_steps, shared)
@@ -222,6 +222,8 @@ def run_script(script: Script, host: Host, max_steps: int) -> Results:
             table = runner.run()
         except Failed:
             continue
+        stats["events"] += runner.events
+        stats["matches"] += runner.matches
         if table is not None:
             found.append(StatementRows(f"q{len(found) + 1}", table))
             stats["rows"] += table.num_rows
@@ -248,6 +250,7 @@ class StatementRun:
         self._shared: Shared = {} if shared is None else shared
         self._rewriting = Rewriting(script.text)
         self._translate = translator(script.dialect)
+        self.events = self.matches = 0  # rows that were put in order for this statement, and what was found in them
 
     def run(self) -> pa.Table | None:
         """The rows of the statement, None where it gives none."""
@@ -270,10 +273,11 @@ class StatementRun:
         """The rows of a clause over a query of the host, as a table of the host."""
         meaning = self.read(clause, source)
         try:
-            evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
+            found = evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
         except HostError as error:  # of a text that is not the user's
             self._report(HostError(error.message, None, error.hint), clause.span)
             raise Failed from None
+        self.events, self.matches = self.events + found[0], self.matches + found[1]
 
     def replaced(self, clause: Clause, name: str) -> None:
         """From now on a clause is a table of the host."""
