@@ -242,6 +242,10 @@ class Watch:
         """See what has come, and whether a file has changed that was read."""
         if self._files is not None:
             self._files.check()
+        self.count()
+
+    def count(self) -> None:
+        """Take the numbers of micro-batches that have ended."""
         for progress in self.query.recentProgress:
             counts = (progress.observedMetrics or {}).get(OBSERVED)
             if progress.batchId <= self._told or counts is None or counts["events"] is None:
@@ -264,7 +268,12 @@ def awaited(watches: Sequence[Watch], chosen: Follow) -> None:
                 chosen.started(each.query)
         waiting = list(watches)
         while waiting:
-            over = bool(waiting[0].query.awaitTermination(_LOOK))
+            try:
+                over = bool(waiting[0].query.awaitTermination(_LOOK))
+            except Exception:
+                for each in waiting:
+                    each.count()  # what ended before the failure
+                raise
             for each in waiting:
                 each.look()
             waiting = waiting[1:] + ([] if over else waiting[:1])

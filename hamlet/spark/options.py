@@ -114,6 +114,7 @@ class SubmitStreamOptions(FileOptions, FollowOptions, total=False):
 
     lateness: Lateness
     late: Late
+    slices: int | None
 
 
 @dataclass(frozen=True, kw_only=True)

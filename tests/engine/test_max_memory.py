@@ -24,6 +24,7 @@ from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 from hamlet.runtime.sizes import bytes_of, size_text
+from tests.comparison import difference
 
 STATES = "RETURN k, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 1000 s SLIDE 500 s"
 SEARCH = "rising: RETURN COUNT(*) PATTERN B+ WHERE [k, s] AND B.v < NEXT(B).v WITHIN 10 h"
@@ -65,7 +66,7 @@ def test_states_do_not_grow_with_the_events(threads: int) -> None:
     workload, events = hamlet.Workload.parse(STATES), stream(50_000)
     free = hamlet.run(workload, events, numbers="float", threads=threads)
     limited = hamlet.run(workload, events, numbers="float", threads=threads, max_memory="64 KiB")
-    assert limited.rows() == free.rows()
+    assert difference(limited.rows(), free.rows()) is None  # smaller batches, and so sums in another order
     assert len(limited) > 100
 
 
