@@ -147,3 +147,21 @@ def test_whole_numbers_beyond_64_bits() -> None:
     matcher.push({"ts": 1, "v": 2**62})
     with pytest.raises(hamlet.DataError, match="64 bits"):
         matcher.push({"ts": 2, "v": 1})
+
+
+def test_partitions_without_rows_are_forgotten() -> None:
+    schema = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
+    clause = "PARTITION BY k ORDER BY t MEASURES {} PATTERN (a b) WITHIN 5 DEFINE a AS v > 5, b AS v < 3"
+    rows = [{"t": place, "k": f"key {place // 3}", "v": place * 7 % 11} for place in range(3000)]
+    for measures, kept in (("COUNT(*) AS n", 10), ("MATCH_NUMBER() AS n", 1000)):
+        text = f"SELECT * FROM s MATCH_RECOGNIZE ({clause.format(measures)})"
+        expected = hamlet.sql(text, {"s": pa.Table.from_pylist(rows, schema)}).rows()
+        for size in (1, 100, 1500):  # the last by the host
+            matcher = Matcher(text, schema)
+            found: list[dict[str, Any]] = []
+            for place in range(0, len(rows), size):
+                found += matcher.push(pa.Table.from_pylist(rows[place : place + size], schema))
+            assert (matcher._direct is None) == (size == 1500)
+            matcher._as_tables()
+            assert len(matcher._partitions) <= kept
+            assert sorted(map(str, found + matcher.close())) == sorted(map(str, expected))

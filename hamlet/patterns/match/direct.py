@@ -25,7 +25,9 @@ from hamlet.patterns.match.evaluate import SKIPS, arrays_of, skip_members
 if TYPE_CHECKING:
     from hamlet.patterns.match.evaluate import Meaning
 
-FEW = 64  # rows of a push up to which they are taken one by one
+# Rows of a push up to which they are taken one by one (3 to 8 us each; a batch in the host takes 20 ms and more), and
+# up to which they still are where rows were taken so before: all that is kept would have to be moved.
+FEW, STILL_FEW = 1024, 8192
 _BEFORE_ALL = -(2**63)
 _ROW_BYTES = 56  # of a tuple
 _CELL_BYTES = 24  # of a number in it
@@ -66,7 +68,7 @@ class Intake:
     """Rows as tuples of the columns of a schema, where each value has the type that its column asks for."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        self._names = schema.names
+        self._schema, self._names = schema, schema.names
         self._kinds: list[type] = []
         self._good: dict[tuple[type, ...], tuple[int, ...]] = {}  # places of integers that become doubles
         self._has_times = pa.timestamp("us") in schema.types
@@ -74,11 +76,15 @@ class Intake:
         for kind in schema.types:
             self._kinds.append(_python_type(kind))
 
-    def rows(self, events: Any) -> list[tuple[Any, ...]] | None:
-        """Few rows as tuples, None where they are many or need the host's eyes."""
+    def rows(self, events: Any, most: int) -> list[tuple[Any, ...]] | None:
+        """Few rows as tuples, None where they are more than `most` or need the host's eyes."""
+        if isinstance(events, pa.Table):
+            if events.num_rows > most or not events.schema.equals(self._schema):
+                return None
+            return list(zip(*(each.to_pylist() for each in events.columns), strict=True))
         if isinstance(events, dict):
             events = [events]
-        if not isinstance(events, list) or len(events) > FEW:
+        if not isinstance(events, list) or len(events) > most:
             return None
         found = []
         for event in events:
@@ -170,6 +176,7 @@ class Direct:
         self._count = 0
         self._deadlines: list[tuple[int, int, tuple[Any, ...]]] = []
         self.bounded = False
+        self.forgets = False  # partitions without rows
         self.leading = columns.order[0] if columns.order else None
         self.key = _chooser(columns.keys)
 
@@ -215,7 +222,9 @@ class Direct:
             touched[key] = part
         while self._deadlines and self._deadlines[0][0] < mark:
             key = heapq.heappop(self._deadlines)[2]
-            touched[key] = self.parts[key]
+            waiting = self.parts.get(key)
+            if waiting is not None:
+                touched[key] = waiting
         given = []
         for key, part in touched.items():
             found: list[Match] = []
@@ -229,7 +238,9 @@ class Direct:
     def settled(self, key: tuple[Any, ...], part: Partition) -> None:
         """Let go of what a partition needs no more."""
         part.forget(self.back)
-        if self.bounded:
+        if self.forgets and not part.rows:
+            del self.parts[key]
+        elif self.bounded:
             deadline = part.deadline
             if deadline is not None:
                 self._count += 1
@@ -283,7 +294,7 @@ def direct_of(meaning: Meaning, schema: pa.Schema, back: int, ahead: tuple[int, 
     )
     form = compile_rows(meaning, columns.places, columns.keys, schema, outer)
     found = Direct(columns, live, values, max(back, reach), form)
-    found.bounded = within is not None
+    found.bounded, found.forgets = within is not None, not meaning.reads_past
     return found
 
 

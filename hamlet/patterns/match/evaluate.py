@@ -14,7 +14,7 @@ import pyarrow as pa
 from hamlet.errors import DataError, Span
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._walk import Matches, Table, walk
-from hamlet.patterns.automaton.compile import Program, compile_pattern
+from hamlet.patterns.automaton.compile import AT_START, Program, compile_pattern
 from hamlet.patterns.clause.expressions import ExpressionReader, Read
 from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
@@ -63,6 +63,12 @@ class Meaning:
     def reads_labels(self) -> bool:
         """Whether any condition reads more than neighbours of the candidate row."""
         return any(each.reads_match for each in self.conditions.values())
+
+    @property
+    def reads_past(self) -> bool:
+        """Whether a partition is remembered by more than its rows: by the number of its matches, or by ``^``."""
+        reads = [*self.measures, *(each.read for each in self.conditions.values())]
+        return any(each.reads_number for each in reads) or AT_START in self.program.kinds
 
     def order_texts(self) -> list[str]:
         """The items of ORDER BY, each in a form of its own."""

@@ -30,7 +30,7 @@ from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Rewriting, Script
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.direct import Direct, direct_of, table_of_rows
+from hamlet.patterns.match.direct import FEW, STILL_FEW, Direct, direct_of, table_of_rows
 from hamlet.patterns.match.evaluate import (
     SKIPS,
     Meaning,
@@ -336,7 +336,7 @@ class Matcher(Monitor):
         if direct is None:
             direct = self._made_direct()
             assert direct is not None
-        rows = direct.intake.rows(events)
+        rows = direct.intake.rows(events, FEW if self._direct is None else STILL_FEW)
         if rows is None:
             return None
         if self._direct is None:
@@ -553,6 +553,10 @@ class Matcher(Monitor):
             raise DataError(skip_message(meaning, ordered, self._reports, *found.error))
         rows = self._given(ordered, found, left)
         self._keep(ordered, kept)
+        if not self._meaning.reads_past:
+            for key, (first, end) in zip(keys, kept, strict=True):
+                if first == end:
+                    del self._partitions[key]
         return rows
 
     def _decide(
