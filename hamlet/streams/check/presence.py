@@ -50,10 +50,13 @@ class _Agreement:
             return
         if draft.word == "spawn" or (draft.word == "close" and not self._alike(reader, other)):
             self._refuse(draft, node, target)
-        elif draft.word == "eval":
+            return
+        if draft.word == "eval":
             self._check_spawn(reader, pace, node, other)
             self._check_condition(reader, draft, node, other)
-            self._check_close(reader, node, other)
+            self._check_close(reader, pace, node, other)
+        elif isinstance(pace, PeriodicPacing) and pace.local and not self._closed_alike(reader, other):
+            self._differ(reader, node, other)
 
     # -------------------------------------------------------------------------------------------- parts
 
@@ -140,8 +143,26 @@ class _Agreement:
             )
             self.reports.error(message, node.span, hint)
 
-    def _check_close(self, reader: Clauses, node: Node, other: Clauses) -> None:
+    def _closed_alike(self, one: Clauses, other: Clauses) -> bool:
+        """Whether two streams are closed by the same clause, or neither is."""
+        if one.close is None or other.close is None:
+            return one.close is None and other.close is None
+        alike = self._condition(one.close, one) == self._condition(other.close, other)
+        return alike and one.close_pace == other.close_pace
+
+    def _differ(self, reader: Clauses, node: Node, other: Clauses) -> None:
+        """Say that periods which begin with a spawn drift apart, since only one stream is spawned anew."""
+        message = (
+            f"the periods of {other.stream.name} and {reader.stream.name} begin with their spawns, "
+            "and one can be closed and spawned anew without the other"
+        )
+        self.reports.error(message, node.span, f"write {self._hold(node)}, or close both alike")
+
+    def _check_close(self, reader: Clauses, pace: Paced, node: Node, other: Clauses) -> None:
+        local = isinstance(pace, PeriodicPacing) and pace.local
         if other.close is None:
+            if local and reader.close is not None:
+                self._differ(reader, node, other)
             return
         target, hint = other.stream.name, f"write {self._hold(node)}, or close both alike"
         where = self.reports.line(other.close.span)
@@ -159,6 +180,8 @@ class _Agreement:
                 f"{reader.stream.name} {pace_text(reader.close_pace, self.table)}"
             )
             self.reports.error(message, node.span, hint)
+        elif local and reader.close_pace is not None and not self._closed_alike(reader, other):
+            self._differ(reader, node, other)
 
     def _closings(self, reader: Clauses) -> Paced:
         """When all closed streams that a stream reads are closed."""

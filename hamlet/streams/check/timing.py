@@ -318,6 +318,10 @@ class _Timing:
                 if isinstance(pace, EventPacing) and written is not None:
                     hint = "state a frequency, @1Hz, or use over_discrete: a number of values"
                     self.reports.error("a window over a duration stands in a periodic stream", node.span, hint)
+            elif node.kind == "instances" and _binds(node) and isinstance(other, PeriodicPacing) and other.local:
+                message = f"the periods of the instances of {target.name} begin with their spawns: they share no step"
+                hint = f"write over_instances: all, or let {target.name} be evaluated @Global(...)"
+                self.reports.error(message, node.span, hint)
             elif _binds(node) and written is not None and not implies(pace, other):
                 self._missing(clauses, draft, node, pace, other)
 
