@@ -79,12 +79,12 @@ def draw(seed: int, size: int) -> PathCase:
     queries = (
         1 if kind == "alone" and chance.random() < 0.5 else chance.choice([1, 2, 3, 4, 5, 8, 9, 16, 17, 20, 40, 70])
     )
-    overlap = chance.choice([2, 3, 8, 30, 100]) if kind == "sliding" or (kind == "alone" and seed % 2) else 1
+    overlap = chance.choice([2, 3, 8, 10, 30, 100]) if kind == "sliding" or (kind == "alone" and seed % 2) else 1
     groups = 1 if kind == "alone" or chance.random() < 0.2 else chance.choice([2, 7, 60, 127, 128, 900, 5_000])
     in_window = {
         "few": [2, 4, 9, 30, 250, 270],
         "bursts": [40, 300, 1_500] if numbers == "exact" else [60, 600, 3_000],
-        "sliding": [20, 300, 900] if numbers == "exact" else [4, 20, 70, 150],  # counts beyond 64 bits
+        "sliding": [20, 300, 900] if numbers == "exact" else [4, 20, 70, 150, 900, 3_000],  # beyond 64 bits
         "back": [6, 30, 120],
     }.get(kind, [4, 20, 70, 150])
     matched = chance.choice(in_window)  # events of a window and group, by and large
@@ -129,6 +129,10 @@ def _stream(chance: random.Random, seed: int, rows: int, groups: int, kind: str,
     ties = chance.choice([0.0, 0.0, 0.05, 0.6])
     steps = np.where(numpy.random(rows) < ties, 0, numpy.integers(1, 4, rows))
     steps[numpy.random(rows) < chance.choice([0, 0, 1e-3])] = chance.choice([500, 100_000])
+    if chance.random() < 0.3:  # calm parts and dense ones
+        parts = numpy.integers(0, rows, 2 * chance.choice([1, 3, 10]))
+        parts[0] = chance.randrange(1_500)
+        steps *= np.where(np.searchsorted(np.sort(parts), np.arange(rows)) % 2, chance.choice([3, 8]), 1)
     mixed = chance.random() < 0.3  # instead of bursts in the order of time, events of many groups in turns
     if mixed:
         order = np.argsort(np.arange(rows) + numpy.integers(0, 50, rows), kind="stable")
@@ -181,6 +185,7 @@ def _text(chance: random.Random, kind: str, queries: int, groups: int, within: i
         patterns, aggregates = ("SEQ(A, B+)", "SEQ(A, B)", "SEQ(A, B+, C)", "(SEQ(A, B+))+"), AGGREGATES[:4]
     if kind == "alone" and chance.random() < 0.4:  # what the number of events answers
         patterns, aggregates = ("B+",), AGGREGATES[:1]
+    several = kind == "sliding" and chance.random() < 0.3  # windows
     found: list[str] = []
     for number in range(queries):
         if kind == "alike" and found and chance.random() < 0.5:
@@ -189,6 +194,8 @@ def _text(chance: random.Random, kind: str, queries: int, groups: int, within: i
         own = window
         if kind == "mixed" and chance.random() < 0.3:
             own = f"WITHIN {within * chance.choice([2, 3])} s"
+        if several and chance.random() < 0.2:
+            own = f"WITHIN {2 * slide * overlap} s SLIDE {slide} s"
         found.append(_query(chance, kind, chance.choice(patterns), chance.choice(aggregates), keyed, own, number))
     return ";\n".join(found)
 

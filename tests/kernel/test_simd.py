@@ -294,6 +294,25 @@ def test_pane_maps_of_numbers_far_apart(first: tuple[int, int], later: int) -> N
         assert row["avg_B_v"] == pytest.approx(exact["avg_B_v"], rel=2e-9)
 
 
+@pytest.mark.parametrize("calm", [280, 300, 420])
+def test_pane_maps_that_begin_after_plain_panes(calm: int) -> None:
+    """Windows without a map hold numbers of 2^600, and the first map becomes as large."""
+    events = [
+        {"time": 1000 * pane + place * 1000 // size, "type": "AB"[place % 2]}
+        for pane, size in enumerate([calm] * 3 + [1_400] * 5)
+        for place in range(size)
+    ]
+    windows = "WITHIN 10000 s SLIDE 1000 s", "WITHIN 5000 s SLIDE 1000 s"
+    queries = hamlet.Workload.parse(
+        "; ".join(f"RETURN LOG2(COUNT(*)) PATTERN SEQ(A, B+) {each}" for each in windows * 2)
+    )
+    results = hamlet.run(queries, events, numbers="float")
+    assert results.stats["pane_maps"] > 0
+    expected = hamlet.run(queries, events, operators="scalar").rows()
+    for row, exact in zip(results.rows(), expected, strict=True):
+        assert row == {**exact, "log2_count": pytest.approx(exact["log2_count"], rel=1e-12)}
+
+
 @pytest.mark.parametrize("grown", [300, 600, 1200])
 def test_pane_maps_of_a_sum_far_smaller_than_its_count(grown: int) -> None:
     """Few trends have a value, and so many have none that no exponent holds both the sum and the count."""

@@ -67,13 +67,13 @@ cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
             return
         steps //= block.panes
         end_map(band, block)
-    block.mapped = (
+    block.steps = block.panes = 0
+    if (
         band.maps > 0 and cohorts > band.maps
         and steps * (cohorts - band.maps) * (cohorts - band.maps) > FOLD * cohorts * band.shape.slots
-    )
-    block.steps = block.panes = 0
-    if block.mapped:
+    ):
         k.mapped += 1
+        leave_plain(band, block)  # a plain number times one of a map may overflow
         begin_map(band, block)
 
 
