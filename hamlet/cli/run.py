@@ -40,7 +40,7 @@ from hamlet.input.events import EventSource
 from hamlet.input.live.lines import LineForm
 from hamlet.output.files import check_format, stream_out, write
 from hamlet.output.place import check_beside, check_destination
-from hamlet.output.query_rows import QueryRows
+from hamlet.output.query_part import dated
 from hamlet.output.result import Results
 from hamlet.parallel.run import run as run_workload
 from hamlet.planner.workload import Workload
@@ -152,7 +152,7 @@ def command(
 
         show_tables(results, SHOWN_ROWS if limit is None else limit, dates)
     elif output == "-":
-        _stream_out(results.dated() if dates else results, chosen)
+        _stream_out(dated(results) if dates else results, chosen)
     else:
         write(results, output, chosen, overwrite, keep=[*inputs_of(source), workload])
     sys.stdout.flush()  # before the summary
@@ -220,8 +220,8 @@ def _doubting(events: EventSource, progress: Callable[[int], None] | None) -> Ca
 
 def _first(results: Results, limit: int) -> Results:
     """The first rows of every query."""
-    some = [QueryRows(each.name, each.columns, each.first(limit)) for each in results.by_query]
-    return Results(some, results.clock, results.count_type, results.stats, results.run_warnings)
+    some = [each.cut(limit) for each in results.parts]
+    return Results(some, results.stats, results.run_warnings, results.asked)
 
 
 def _stream_out(results: Results, output_format: str) -> None:

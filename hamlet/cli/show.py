@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -19,6 +18,7 @@ from hamlet.language.schema import Clock
 from hamlet.output.columnar import csv_texts
 from hamlet.output.digits import short_text
 from hamlet.output.html import SHOWN_ROWS as SHOWN_ROWS
+from hamlet.output.query_part import dated_clock
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.output.time_text import time_text
@@ -45,14 +45,11 @@ def show_tables(results: Results, limit: int = SHOWN_ROWS, dates: bool = False) 
     dates : bool
         Whether integer times are since 1970 and windows are shown as dates.
     """
-    clock = results.clock
-    if dates and not clock.is_timestamp:
-        clock = replace(clock, type=pa.timestamp(clock.unit))
     console = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False, emoji=False)
-    for place, rows in enumerate(results.by_query):
+    for place, part in enumerate(results.parts):
         if place:
             console.print()
-        _show(console, rows, clock, limit)
+        _show(console, part.rows, dated_clock(part.clock) if dates else part.clock, limit)
 
 
 def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:

@@ -101,14 +101,14 @@ def run_text(
     started = time.perf_counter()
     given = {name: value for name, value in options.items() if value is not None}
     results = sql(text, tables, source=source, **given)
-    several = len(results.by_statement) > 1
+    several = len(results.parts) > 1
     parts = [
-        Part(name=each.name, kind="query", schema=each.table.schema, named=several, title="row")
-        for each in results.by_statement
+        Part(name=each.name, kind="query", schema=each.table().schema, named=several, title="row")
+        for each in results.parts
     ]
     with _sink(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, keep) as sink:
-        for place, each in enumerate(results.by_statement):
-            table = each.table if limit is None else each.table.slice(0, limit)
+        for place, each in enumerate(results.parts):
+            table = each.table() if limit is None else each.table().slice(0, limit)
             for batch in table.to_batches():
                 sink.write(place, batch)
     sys.stdout.flush()  # before the summary

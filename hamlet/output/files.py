@@ -27,6 +27,7 @@ from hamlet.errors import OptionError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.digits import number_text, seconds_text
 from hamlet.output.place import check_destination, folder_name, staged
+from hamlet.output.query_part import QueryPart, query_rows
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.result import Results
 from hamlet.output.tables import CountTypes, count_infinite, result_schema, to_arrow, unsettled
@@ -84,18 +85,18 @@ def write(
     place = check_destination(directory, overwrite, keep)
     with staged(place, directory) as fresh:
         infinite = []
-        for rows in results.by_query:
-            folder = fresh / folder_name(rows.name)
+        for part in results.parts:
+            folder = fresh / folder_name(part.name)
             folder.mkdir()
-            infinite.append(_write_file(results, rows, folder / f"part-00000.{output_format}", output_format))
-    if results.count_type == "double" and output_format == "parquet":
+            infinite.append(_write_file(part, folder / f"part-00000.{output_format}", output_format))
+    if results.parts and results.parts[0].count_type == "double" and output_format == "parquet":
         results.stats["infinite_values"] = sum(infinite)
     return place
 
 
-def _write_file(results: Results, rows: QueryRows, path: Path, output_format: str) -> int:
-    with part_file(path, output_format, rows.columns, results.clock, results.types(rows.name)) as write_rows:
-        return write_rows(rows)
+def _write_file(part: QueryPart, path: Path, output_format: str) -> int:
+    with part_file(path, output_format, part.rows.columns, part.clock, part.types) as write_rows:
+        return write_rows(part.rows)
 
 
 @contextlib.contextmanager
@@ -167,17 +168,18 @@ def stream_out(results: Results, stream: TextIO, output_format: str = "json") ->
         If the format cannot be written to a stream.
     """
     if check_format(output_format, to_stream=True) == "json":
-        for rows in results.by_query:
-            stream.writelines(json_lines(rows, results.clock, with_query=True))
+        for part in results.parts:
+            stream.writelines(json_lines(part.rows, part.clock, with_query=True))
         return
-    names = list(dict.fromkeys(column.name for rows in results.by_query for column in rows.columns))
+    names = list(dict.fromkeys(column.name for rows in query_rows(results) for column in rows.columns))
     stream.write(csv_line(["query", *EDGES, *names]))
-    for rows in results.by_query:
+    for part in results.parts:
+        rows = part.rows
         places = {column.name: place for place, column in enumerate(rows.columns)}
         for row in rows.rows:
             values = list(csv_values(rows, row))
             own = [values[places[name]] if name in places else None for name in names]
-            stream.write(csv_line([rows.name, *edges(row, results.clock), *own]))
+            stream.write(csv_line([rows.name, *edges(row, part.clock), *own]))
 
 
 def edges(row: tuple[Any, ...], clock: Clock) -> tuple[str | None, str | None]:

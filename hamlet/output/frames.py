@@ -10,26 +10,6 @@ import pyarrow as pa
 from hamlet.errors import UnsupportedError
 
 
-class Frames:
-    """Results that are one table, and so are frames and an Arrow stream, too."""
-
-    def table(self) -> pa.Table:
-        """All rows as one table."""
-        raise NotImplementedError
-
-    def to_pandas(self) -> Any:
-        """All rows as a pandas DataFrame, which is the caller's own; see `pandas_of`."""
-        return pandas_of(self.table())
-
-    def to_polars(self) -> Any:
-        """All rows as a polars DataFrame; polars must be installed."""
-        return polars_of(self)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All rows as an Arrow stream; see `stream_of`."""
-        return stream_of(self.table(), requested_schema)
-
-
 def pandas_of(table: pa.Table) -> Any:
     """A table as a pandas DataFrame; pandas must be installed.
 
@@ -64,13 +44,13 @@ def polars_of(rows: Any) -> Any:
     return _module("polars").DataFrame(rows)
 
 
-def stream_of(table: pa.Table, requested_schema: Any = None) -> Any:
-    """A table as an Arrow stream; decimals of more than 38 digits, which most readers do not know, are text."""
+def exportable(table: pa.Table) -> pa.Table:
+    """A table for other readers: decimals of more than 38 digits, which most of them do not know, are text."""
     for place, field in enumerate(table.schema):
         if pa.types.is_decimal256(field.type):
             texts = [None if each is None else f"{each:f}" for each in table.column(place).to_pylist()]
             table = table.set_column(place, field.name, pa.array(texts, pa.string()))
-    return table.__arrow_c_stream__(requested_schema)
+    return table
 
 
 def _module(name: str) -> Any:

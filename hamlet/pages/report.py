@@ -24,6 +24,7 @@ from hamlet.language.printing import to_text
 from hamlet.language.query import Aggregate, Attribute, Query, Taken
 from hamlet.output.digits import short_text
 from hamlet.output.place import check_place
+from hamlet.output.query_part import query_rows
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.result import Results
 from hamlet.pages.activity import Activity
@@ -140,7 +141,8 @@ def page(
     note_on_time : str
         What else is to be said of these times.
     """
-    used = [rows for rows in results.by_query if len(rows)]
+    clock = results.parts[0].clock
+    used = [rows for rows in query_rows(results) if len(rows)]
     share = MOST_POINTS // max(len(used), 1)
     events = activity.shown()
     edges = [edge for rows in used for edge in rows.edges or ()]
@@ -151,14 +153,14 @@ def page(
         query_lines(
             query,
             rows.drawn_at(*whole) if query.within is None else rows,
-            results.clock,
+            clock,
             share,
             (samples or {}).get(query.name),
         )
-        for query, rows in zip(workload.queries, results.by_query, strict=True)
+        for query, rows in zip(workload.queries, query_rows(results), strict=True)
     ]
     found = decisions.shown()
-    shown_as = axis(results.clock, min(edges, default=0), max(edges, default=0))
+    shown_as = axis(clock, min(edges, default=0), max(edges, default=0))
     questions = [
         {
             "name": query.name,
@@ -167,7 +169,7 @@ def page(
             "by_group": bars(_by_group(query, rows)),
             "by_length": bars(_by_length(query, rows), ordered=True),
         }
-        for query, rows in zip(workload.queries[:_MOST_ASKED], results.by_query, strict=False)
+        for query, rows in zip(workload.queries[:_MOST_ASKED], query_rows(results), strict=False)
     ]
     data = {
         "axis": shown_as,
@@ -245,14 +247,14 @@ def _by_length(query: Query, rows: QueryRows) -> dict[str, int]:
 def _top_rows(workload: Workload, results: Results) -> Iterator[dict[str, Any]]:
     """The rows with the largest numbers of each query, in turn: what people look at first."""
     chosen = []
-    for query, rows in zip(workload.queries[:_MOST_ASKED], results.by_query, strict=False):
+    for query, rows in zip(workload.queries[:_MOST_ASKED], query_rows(results), strict=False):
         measures = [place for place, column in enumerate(rows.columns) if column.kind in ("count", "sum", "double")]
         kept = QueryRows(rows.name, rows.columns, rows.first(_TOP_ROWS))
         if measures and query.top is None:
             every = chain.from_iterable(piece.tuples() for piece in rows.pieces)
             best = heapq.nlargest(_TOP_ROWS, every, key=lambda row: _size(row[2 + measures[0]]))
             kept = QueryRows(rows.name, rows.columns, best)
-        chosen.append(dicts_of(kept, results.clock))
+        chosen.append(dicts_of(kept, results.parts[0].clock))
     yield from (row for turn in zip_longest(*chosen) for row in turn if row is not None)
 
 

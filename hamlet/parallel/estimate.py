@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from hamlet.engine.online import Engine, EngineOptions
 from hamlet.errors import OptionError
 from hamlet.input.events import EventSource, open_events
-from hamlet.output.result import Results
+from hamlet.output.query_part import query_results
 from hamlet.planner.compile import lengths
 from hamlet.planner.matching import is_matching
 from hamlet.planner.workload import Workload
@@ -231,7 +231,7 @@ class _Sampling:
             _extend(rows, engine.feed(batch, wait=True))
         _extend(rows, engine.close_columns())
         seconds = time.process_time() - begin
-        results = Results(list(rows.values()), engine.clock, engine.options.count_type, engine.stats)
+        results = query_results(list(rows.values()), engine.clock, engine.options.count_type, engine.stats)
         size = sum(results.table(name).nbytes for name in rows)
         held = engine.executor.executors[0].budget.most
         return _Ran(seconds, held, {name: len(each) for name, each in rows.items()}, size, engine.stats)

@@ -21,8 +21,9 @@ from hamlet.findings import Part, Watch, left_out, of_results, see_unread
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.mistyped import with_values
+from hamlet.output.query_part import query_results
 from hamlet.output.query_rows import QueryRows
-from hamlet.output.result import Results
+from hamlet.output.result import Asked, Results
 from hamlet.parallel.time.side_by_side import side_by_side
 from hamlet.planner.skipping import leave_out_useless
 from hamlet.planner.workload import Workload
@@ -154,12 +155,11 @@ def run(
     watch.left_out = left_out(whole, watch.missing, [name for name, each in choices.items() if each is not None])
     again_over = partial(_rows_of, source, options)
     warnings = source.notes() + of_results(engine.workload, source, watch, rows, again_over)
-    results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "since": since, "until": until}
     whole_events = events if where is None else source  # of a part there is no evidence, which is said then
     explainer = partial(_why, engine.workload, whole_events, {**options, **again})
-    results._workload = engine.workload
-    results.listed_by(partial(_trends, engine.workload, source), explainer)
+    asked = Asked(explainer, engine.workload.explain, partial(_trends, engine.workload, source))
+    results = query_results(rows, engine.clock, chosen.count_type, stats, warnings, asked)
     for each in warnings:
         _LOG.warning(each)
     _LOG.info("%s: %d events, %d rows in %.3f s", source.name, stats["events"], stats["rows"], stats["seconds"])
@@ -185,7 +185,7 @@ def _rows_of(
             engine.executor.distinct = source.distinct
             _extend(rows, engine.feed(batch, wait=True))
     _extend(rows, engine.close_columns())
-    return Results(list(rows.values()), engine.clock).rows()
+    return query_results(list(rows.values()), engine.clock).rows()
 
 
 def _trends(workload: Workload, source: EventSource, results: Results, *asked: Any) -> TrendSample:

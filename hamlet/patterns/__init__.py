@@ -3,7 +3,7 @@
 Source: ISO/IEC TR 19075-5:2021, Row pattern recognition in SQL.
 """
 
-from hamlet.patterns.match.results import Results
+from hamlet.output.result import Results
 from hamlet.patterns.match.run import sql
 
 __all__ = ["Results", "sql"]

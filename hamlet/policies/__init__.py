@@ -17,15 +17,16 @@ from hamlet.policies.syntax.diagnostics import PolicyError
 from hamlet.policies.syntax.signature import Signature
 
 if TYPE_CHECKING:
+    from hamlet.output.result import Results
     from hamlet.policies.monitor import Monitor
-    from hamlet.policies.running import Results, run
+    from hamlet.policies.running import run
 
 __all__ = ["Monitor", "Policy", "PolicyError", "Results", "Signature", "run"]
 
 # Commands that monitor a file need none of these.
 _PLACES = {
     "Monitor": "hamlet.policies.monitor",
-    "Results": "hamlet.policies.running",
+    "Results": "hamlet.output.result",
     "run": "hamlet.policies.running",
 }
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from hamlet.errors import MemoryLimitError, OptionError, UnsupportedError, near_miss, option
+from hamlet.errors import MemoryLimitError, OptionError, UnsupportedError, option
 from hamlet.output.columnar import dicts_of
-from hamlet.output.frames import Frames
-from hamlet.output.html import SHOWN_ROWS, tables_html
+from hamlet.output.result import Asked, Results, TablePart
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.source import chosen_by, open_source
 from hamlet.policies.options import FileOptions, RunOptions
@@ -24,126 +24,6 @@ if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
 _ROWS_ALWAYS = 30_000_000  # bytes of rows that a run holds, whatever the limit
-
-
-class Results(Frames):
-    """The rows of a run, policy by policy.
-
-    Attributes
-    ----------
-    stats : dict
-        What the run counted: ``events``, ``time_points``, rows per policy, and what was left out.
-    warnings : list of str
-        What was probably not meant: predicates that never came.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        tables: Sequence[pa.Table],
-        unit: str,
-        stats: dict[str, Any],
-        warnings: Sequence[str] = (),
-    ) -> None:
-        self._tables = dict(zip(names, tables, strict=True))
-        self._unit = unit
-        self._events: tuple[Any, Any, dict[str, Any]] | None = None
-        self.stats = stats
-        self.warnings = list(warnings)
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """The names of the policies, also of those without rows."""
-        return tuple(self._tables)
-
-    def __len__(self) -> int:
-        return sum(each.num_rows for each in self._tables.values())
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows())
-
-    def _repr_html_(self) -> str:
-        """The first rows of every policy, for a notebook."""
-        return "".join(
-            tables_html(
-                name, dicts_of(table.slice(0, SHOWN_ROWS), self._unit, policy=name), table.num_rows, table.schema.names
-            )
-            for name, table in self._tables.items()
-        )
-
-    def __repr__(self) -> str:
-        counts = ", ".join(f"{name}: {table.num_rows}" for name, table in self._tables.items())
-        return f"<Results, rows by policy: {counts}>"
-
-    def rows(self, policy: str | None = None) -> list[dict[str, Any]]:
-        """All rows as dicts, policy by policy: policy, time, time_point and the valuation."""
-        chosen = self._tables if policy is None else {policy: self.table(policy)}
-        return [row for name, table in chosen.items() for row in dicts_of(table, self._unit, policy=name)]
-
-    def table(self, policy: str | None = None) -> pa.Table:
-        """The rows of a policy as a table: time, time_point and a column per free variable.
-
-        Without a name those of the only policy; of several, all with the union of their columns and a column
-        ``policy`` before them.
-
-        Raises
-        ------
-        OptionError
-            If there is no such policy.
-        """
-        if policy is None and len(self._tables) == 1:
-            return next(iter(self._tables.values()))
-        if policy is None:
-            parts = [
-                table.add_column(0, "policy", pa.array([name] * table.num_rows, pa.string()))
-                for name, table in self._tables.items()
-            ]
-            return pa.concat_tables(parts, promote_options="permissive")
-        if policy not in self._tables:
-            near = near_miss(policy, self._tables)
-            hint = f"did you mean {near!r}?" if near else f"the policies are {', '.join(self._tables)}"
-            raise OptionError(f"there is no policy {policy!r}; {hint}")
-        return self._tables[policy]
-
-    def explain(self) -> str:
-        """How they were computed: the text of ``hamlet explain`` for each policy.
-
-        Raises
-        ------
-        UnsupportedError
-            If the results come from elsewhere.
-        """
-        if self._events is None:
-            raise UnsupportedError("these results do not know their policies; ask them: policy.explain()")
-        policies, _, options = self._events
-        return "\n\n".join(each.explain(negate=options.get("negate", False)) for each in policies)
-
-    def why(self, row: Mapping[str, Any]) -> Evidence:
-        """The proof behind a row, or behind its absence (`hamlet.why.policies.why`).
-
-        Parameters
-        ----------
-        row : mapping
-            A row, or enough of its columns to name one; of several policies, with ``policy``.
-
-        Raises
-        ------
-        OptionError
-            If several rows match, or the row is of no policy.
-        UnsupportedError
-            If the events cannot be read again.
-        """
-        import hamlet  # loads what gives evidence where it is asked for
-
-        if self._events is None:
-            raise UnsupportedError("these results do not know their events; evidence is given by those of run")
-        policies, events, options = self._events
-        if isinstance(events, Iterator):
-            raise UnsupportedError("the events were a stream, which can be read once only; give a file or a table")
-        named = [each for each in policies if row.get("policy", policies[0].name) == each.name]
-        if not named or (len(policies) > 1 and "policy" not in row):
-            raise OptionError(f"the row's policy must be one of {', '.join(each.name for each in policies)}")
-        return hamlet.why.of_policy(named[0], events, row, **options)
 
 
 def policies_of(policy: Policy | Iterable[Policy]) -> list[Policy]:
@@ -260,12 +140,29 @@ def run(
                 f"({option('max_memory')})"
             )
     tables = [_table(batches, schema) for batches, schema in zip(parts, runner.schemas, strict=True)]
-    stats: dict[str, Any] = dict(source.stats)
-    stats["rows"] = {each.name: table.num_rows for each, table in zip(policies, tables, strict=True)}
     unit = source.time_type.unit if pa.types.is_timestamp(source.time_type) else chosen.time_unit
-    results = Results([each.name for each in policies], tables, unit, stats, source.notes())
-    results._events = policies, events, dict(options)
-    return results
+    asked = Asked(partial(_why, policies, events, dict(options)), partial(_explained, policies, negate), whole=True)
+    parts_of_results = [
+        TablePart(each.name, "policy", table, partial(dicts_of, unit=unit), always=True)
+        for each, table in zip(policies, tables, strict=True)
+    ]
+    return Results(parts_of_results, source.stats, source.notes(), asked)
+
+
+def _explained(policies: Sequence[Policy], negate: bool) -> str:
+    return "\n\n".join(each.explain(negate=negate) for each in policies)
+
+
+def _why(policies: Sequence[Policy], events: Any, options: Mapping[str, Any], row: Mapping[str, Any]) -> Evidence:
+    """The proof behind a row, or behind its absence: `hamlet.why.of_policy`, loaded when it is first asked for."""
+    import hamlet
+
+    if isinstance(events, Iterator):
+        raise UnsupportedError("the events were a stream, which can be read once only; give a file or a table")
+    named = [each for each in policies if row.get("policy", policies[0].name) == each.name]
+    if not named or (len(policies) > 1 and "policy" not in row):
+        raise OptionError(f"the row's policy must be one of {', '.join(each.name for each in policies)}")
+    return hamlet.why.of_policy(named[0], events, row, **options)
 
 
 def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:

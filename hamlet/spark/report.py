@@ -20,8 +20,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count_distinct, pmod, xxhash64
 
 from hamlet.output.place import check_place
+from hamlet.output.query_part import query_results
 from hamlet.output.query_rows import QueryRows
-from hamlet.output.result import Results
 from hamlet.pages.page import EXAMPLE, write
 from hamlet.pages.report import OPTION, REST, page, settings_of
 from hamlet.pages.series import MOST_BINS, Sample
@@ -105,7 +105,7 @@ class JobReport:
         end = time.perf_counter()
         stages = {**self._stages(job, found["stages"]), "report": end - begin}
         told = {**found, "stages": stages, "seconds": end - began}
-        results = Results(taken, job.schema.clock, job.shipment.options.count_type, told, found["warnings"])
+        results = query_results(taken, job.schema.clock, job.shipment.options.count_type, told, found["warnings"])
         text = page(
             self._workload,
             self._source,
@@ -148,7 +148,7 @@ class JobReport:
             self._workload,
             self._source,
             self._settings,
-            Results([rows[name] for name in self._workload.names], clock, options.count_type, told),
+            query_results([rows[name] for name in self._workload.names], clock, options.count_type, told),
             activity_of(seen, done[0].job.schema),
             decisions,
             samples=samples,

@@ -6,8 +6,8 @@ computed crosses a line::
     spec = hamlet.streams.Specification.parse("input price: Float64  trigger price > 100.0")
 """
 
+from hamlet.output.result import Results
 from hamlet.streams.monitor import Monitor
-from hamlet.streams.results import Results
 from hamlet.streams.run import run
 from hamlet.streams.specification import Specification
 

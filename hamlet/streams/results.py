@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
-from hamlet.errors import DataError, UnsupportedError
+from hamlet.errors import DataError
 from hamlet.input.buffers import from_list
-from hamlet.output.frames import Frames
-from hamlet.output.html import SHOWN_ROWS, tables_html
+from hamlet.output.html import Texts
+from hamlet.output.result import Part, shown_rows
 from hamlet.output.typed import typed_rows
 from hamlet.streams.clock import StreamClock
 from hamlet.streams.program import ir
-
-if TYPE_CHECKING:
-    from hamlet.why.evidence import Evidence
 
 Found = tuple[int, int, Any, Any]  # time (ns from the start), stream, key, value
 _ARROW = {"Bool": pa.bool_(), "Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "String": pa.string()}
@@ -193,97 +190,19 @@ def _takes(kind: pa.DataType, value: Any) -> bool:
     return bool(pa.types.is_struct(kind)) and kind.num_fields == len(value)
 
 
-class Results(Frames):
-    """All rows of a run.
+class RowsPart(Part):
+    """All rows of a run, as `hamlet.output.result.Results` takes them."""
 
-    Attributes
-    ----------
-    stats : mapping of str to int
-        ``events``, ``late_events``, ``deadlines``, ``rows``, ``instances`` (at the end), ``bytes`` (of values and panes
-        held at the end, as ``hamlet explain`` counts them), ``allocated`` (the memory that holds them).
-    warnings : list of str
-        What was probably not meant: inputs that never came, rows that were dropped.
+    name = "rows"
+    word = column = "specification"
 
-    Examples
-    --------
-    >>> import hamlet.streams as streams
-    >>> spec = streams.Specification.parse('input a: Int64  trigger a > 10 "much"')
-    >>> results = streams.run(spec, [{"time": 1, "a": 5}, {"time": 2, "a": 50}])
-    >>> results.rows()
-    [{'trigger': 'much', 'time': 2}]
-    """
-
-    def __init__(
-        self,
-        form: RowForm,
-        found: Sequence[Found],
-        clock: StreamClock | None,
-        start: int,
-        stats: Mapping[str, int],
-        warnings: Sequence[str] = (),
-    ) -> None:
-        self.stats = stats
-        self.warnings = list(warnings)
+    def __init__(self, form: RowForm, found: Sequence[Found], clock: StreamClock | None, start: int) -> None:
         self._form, self._found, self._clock, self._start = form, found, clock, start
-        self._asked: tuple[Any, Any, dict[str, Any]] | None = None
-
-    def asked_of(self, spec: Any, events: Any, options: dict[str, Any]) -> Results:
-        """These results, which know what they were computed from."""
-        self._asked = spec, events, options
-        return self
-
-    def explain(self) -> str:
-        """How they were computed: the text of ``hamlet explain`` for each specification.
-
-        Raises
-        ------
-        UnsupportedError
-            If the results come from elsewhere.
-        """
-        if self._asked is None:
-            raise UnsupportedError("these results do not know their specification; ask it: specification.explain()")
-        asked = self._asked[0] if isinstance(self._asked[0], list | tuple) else [self._asked[0]]
-        return "\n\n".join(each.explain() for each in asked)
-
-    def why(self, row: Mapping[str, Any], limit: int = 1000) -> Evidence:
-        """The values behind a row, or behind its absence (`hamlet.why.values.why`).
-
-        Parameters
-        ----------
-        row : mapping
-            A row, or enough of its columns to name one.
-        limit : int
-            How many values of a window are given; a node that reads more is not followed.
-
-        Raises
-        ------
-        OptionError
-            If several rows match, or none is named.
-        UnsupportedError
-            If the events cannot be read again.
-        """
-        import hamlet  # loads what gives evidence where it is asked for
-
-        if self._asked is None or isinstance(self._asked[1], Iterator):
-            raise UnsupportedError("the events cannot be read again; give a file, a table or a list to run")
-        spec, events, options = self._asked
-        return hamlet.why.of_specification(spec, events, row, limit=limit, **options)
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows())
-
-    def __repr__(self) -> str:
-        return f"<Results: {len(self):,} row{'s' * (len(self) != 1)}>"
-
-    def _repr_html_(self) -> str:
-        """The first rows, for a notebook."""
-        first = self._form.dicts(self._found[:SHOWN_ROWS], self._clock, self._start)
-        return tables_html("rows", first, len(self), self._form.schema(self._clock).names)
-
-    def rows(self) -> list[dict[str, Any]]:
+    def dicts(self) -> list[dict[str, Any]]:
         """Dicts: ``trigger, time`` and parameters of triggers; ``stream, time, value`` and parameters of outputs."""
         return self._form.dicts(self._found, self._clock, self._start)
 
@@ -293,3 +212,8 @@ class Results(Frames):
         Where values are of several types there is a column for each: ``value_int``, ``value_float``, ``value_text``.
         """
         return pa.Table.from_batches([typed_rows(self._form.batch(self._found, self._clock, self._start))])
+
+    def shown(self, limit: int) -> Texts:
+        """The first rows as texts."""
+        first = self._form.dicts(self._found[:limit], self._clock, self._start)
+        return shown_rows(first, self._form.schema(self._clock).names)

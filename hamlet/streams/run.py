@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
 
-from hamlet.errors import WorkloadError
+from hamlet.errors import UnsupportedError, WorkloadError
 from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.output.result import Asked, Results
 from hamlet.runtime.options import made_of, takes
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
@@ -15,8 +17,11 @@ from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.options import CommonOptions, Options
-from hamlet.streams.results import Found, Results
+from hamlet.streams.results import Found, RowsPart
 from hamlet.streams.specification import Specification
+
+if TYPE_CHECKING:
+    from hamlet.why.evidence import Evidence
 
 _READING = ("input_format", "delimiter", "bad_rows", "order_column", "where", "since", "until", "progress")
 
@@ -85,13 +90,27 @@ def run(
     )
     found: list[Found] = []
     drive(monitor, feed, found.extend, progress)
-    stats = {**monitor.stats, "rows": len(found)}
     warnings = feed.notes() + monitor.warnings
-    results = Results(monitor.form, found, monitor.clock, monitor.start_at or 0, stats, warnings)
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "order_column": order_column}
     again |= {"where": where, "since": since, "until": until, "start": chosen.start}
     again |= {"time_column": chosen.time_column, "time_unit": chosen.time_unit}
-    return results.asked_of(spec, events, again)
+    part = RowsPart(monitor.form, found, monitor.clock, monitor.start_at or 0)
+    return Results(
+        [part], monitor.stats, warnings, Asked(partial(_why, spec, events, again), partial(_explained, spec))
+    )
+
+
+def _explained(spec: Any) -> str:
+    return "\n\n".join(each.explain() for each in (spec if isinstance(spec, list | tuple) else [spec]))
+
+
+def _why(spec: Any, events: Any, options: Mapping[str, Any], row: Mapping[str, Any], limit: int) -> Evidence:
+    """The values behind a row, or behind its absence: `hamlet.why.of_specification`, loaded when first asked for."""
+    import hamlet
+
+    if isinstance(events, Iterator):
+        raise UnsupportedError("the events cannot be read again; give a file, a table or a list to run")
+    return hamlet.why.of_specification(spec, events, row, limit=limit, **options)
 
 
 def prepare(monitor: Monitor, feed: Feed) -> None:

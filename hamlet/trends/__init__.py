@@ -20,7 +20,7 @@ from hamlet.language.automaton import template
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import Pattern, Semantics, Taken
 from hamlet.language.schema import MOST_TICKS, Clock
-from hamlet.output.html import table_html
+from hamlet.output.html import page_table
 from hamlet.output.result import Results
 from hamlet.planner.workload import Workload
 from hamlet.trends.gather import Gathered, Partition, gathered
@@ -71,7 +71,7 @@ class TrendSample:
             for number, trend in enumerate(self.trends, 1)
             for event in trend
         ]
-        return table_html(f"{self.query}: {len(self)} trends", ["trend", *names], rows, self.note or "")
+        return page_table(f"{self.query}: {len(self)} trends", ["trend", *names], rows, self.note or "")
 
 
 def trends_of(
@@ -120,10 +120,10 @@ def trends_of(
         raise UnsupportedError("the events were a stream, which can be read only once; give a file or a table")
     rows = results[query]
     taken = {item.value: item.column for item in analysed.query.items if isinstance(item.value, Taken)}
-    found = _row(rows, results.clock, [*analysed.grouping, *taken.values()], window, group)
+    found = _row(rows, results.parts[0].clock, [*analysed.grouping, *taken.values()], window, group)
     edges = (-MOST_TICKS, MOST_TICKS + 1)
     if analysed.query.within is not None:
-        start, end = (time_in_ticks(found[name], results.clock) for name in ("window_start", "window_end"))
+        start, end = (time_in_ticks(found[name], results.parts[0].clock) for name in ("window_start", "window_end"))
         edges = start, end
     events = gathered(analysed, source, (edges[0], edges[1]), {name: found[name] for name in _named(analysed, found)})
     note = None

@@ -24,6 +24,7 @@ from hamlet.engine.where import Filter, FilteredEvents
 from hamlet.errors import DataError, OptionError, WorkloadError
 from hamlet.input.events import open_events
 from hamlet.output.digits import short_text
+from hamlet.output.query_part import query_results, query_rows
 from hamlet.output.query_rows import QueryRows
 
 WORKLOAD = """
@@ -316,8 +317,8 @@ def test_the_doctor_sees_what_is_missing(
 def test_the_doctor_finds_a_wrong_count(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def wrong(*arguments: Any, **options: Any) -> hamlet.Results:
         results = hamlet.run(*arguments, **options)
-        some = [QueryRows(each.name, each.columns, each.rows[1:]) for each in results.by_query]
-        return hamlet.Results(some, results.clock)
+        some = [QueryRows(each.name, each.columns, each.rows[1:]) for each in query_rows(results)]
+        return query_results(some, results.parts[0].clock)
 
     monkeypatch.setattr(doctor, "run", wrong)
     assert main(["doctor"]) == 1

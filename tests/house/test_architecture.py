@@ -29,7 +29,6 @@ OWN = {*MAY_IMPORT, "tests"}
 PANDAS_METHODS = {"to_pandas", "toPandas", "from_pandas", "applyInPandas", "mapInPandas", "pandas_udf", "pandas_api"}
 PANDAS_FOR_USERS = {
     ("hamlet/output/frames.py", "to_pandas"),
-    ("hamlet/patterns/match/results.py", "to_pandas"),
     ("tests/output/test_frames.py", "to_pandas"),
     ("tests/notation/test_matrix.py", "to_pandas"),
 }

@@ -12,7 +12,7 @@ import hamlet
 import hamlet.policies as policies
 import hamlet.streams as streams
 from hamlet.cli import main
-from hamlet.errors import MemoryLimitError
+from hamlet.errors import MemoryLimitError, OptionError, OutputError
 
 EVENTS = [{"time": time, "type": "Withdraw", "u": time} for time in range(40)]
 SIGNATURE = "withdraw(u: int) other(u: int)"
@@ -100,3 +100,46 @@ def test_a_run_of_verdicts_hears_the_limit_of_memory() -> None:
 def test_results_and_monitors_say_what_runs(notation: str) -> None:
     assert _ran(notation).explain() == _monitor(notation).explain()
     assert re.fullmatch(r"<(Engine|Monitor) of <.*>, 0 rows kept>", repr(_monitor(notation)))
+
+
+STATEMENT = (
+    "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY time MEASURES A.u AS u PATTERN (A) DEFINE A AS u > 37)"  # two rows
+)
+
+
+@pytest.mark.parametrize("notation", [*WORKS, "row patterns"])
+def test_results_are_one_class(notation: str) -> None:
+    pytest.importorskip("duckdb")
+    polars = pytest.importorskip("polars")
+    results = hamlet.sql(STATEMENT, {"e": EVENTS}) if notation == "row patterns" else _ran(notation)
+    [name] = results.names
+    assert type(results) is hamlet.Results
+    assert type(results.warnings) is tuple
+    assert results.stats["rows"] == len(results) == len(results[name]) == len(results.rows(name))
+    assert results.queries == results.policies == results.statements == results[name].names
+    assert list(results) == results.rows() == results.rows(name)
+    assert (name in results, "nothing" in results) == (True, False)
+    table = results.table()
+    assert table.equals(results.table(name))
+    assert list(results.numpy()) == table.column_names == list(results.numpy(name))
+    assert isinstance(results.to_polars(name), polars.DataFrame)
+    assert f"{name}: {len(results)}" in repr(results)
+    assert "<table>" in results._repr_html_()
+    assert len(results.explain()) > 40
+    with pytest.raises(OptionError, match=f"there is no .* 'nothing'; the .* are {name}"):
+        results.table("nothing")
+
+
+def test_several_parts_are_one_table_with_their_names() -> None:
+    both = [policies.Policy.parse("withdraw(u)", SIGNATURE, name=name) for name in ("one", "two")]
+    events = [{"time": 1, "type": "withdraw", "u": 5}]
+    results = policies.run(both, events)
+    assert results.table().column("policy").to_pylist() == ["one", "two"]
+    assert [row["policy"] for row in results.rows()] == ["one", "two"]
+    pytest.importorskip("duckdb")
+    results = hamlet.sql(f"{STATEMENT}; {STATEMENT}", {"e": EVENTS})
+    assert results.table().column("query").to_pylist() == [row["query"] for row in results] == ["q1", "q1", "q2", "q2"]
+    assert results.rows("q2") == results["q2"].rows() == [{"u": 38}, {"u": 39}]
+    mixed = hamlet.sql(f"{STATEMENT}; SELECT {{'a': 1}} AS u", {"e": EVENTS})
+    with pytest.raises(OutputError, match=r"hint: take the tables one by one: results.table\('q1'\)"):
+        mixed.table()

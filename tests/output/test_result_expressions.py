@@ -179,7 +179,7 @@ def test_rows_that_having_rejects_are_not_built() -> None:
     table = pa.table({"time": [0] * 5000, "type": ["A"] * 5000, "g": list(range(5000))})
     text = "RETURN g, COUNT(*) PATTERN A GROUP-BY g HAVING g >= 4998 WITHIN 10 s"
     results = hamlet.run(hamlet.Workload.parse(text), table)
-    assert sum(len(piece.starts) for piece in results.by_query[0].pieces) == 2
+    assert sum(len(piece.starts) for piece in results.parts[0].rows.pieces) == 2
     assert [row["g"] for row in results] == [4998, 4999]
 
 

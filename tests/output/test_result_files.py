@@ -26,6 +26,7 @@ from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.output.files import stream_out, write
 from hamlet.output.place import check_destination
+from hamlet.output.query_part import QueryPart, query_results, query_rows
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.result import Results
 
@@ -34,7 +35,7 @@ CLOCK = Clock("time", "s", pa.int64())
 DISTRICT = ResultColumn("district", "attribute", AttributeType.STRING, pa.string())
 COUNT = ResultColumn("count", "count", AttributeType.INT)
 AVG = ResultColumn("avg_T_x", "double", AttributeType.DOUBLE)
-RESULTS = Results(
+RESULTS = query_results(
     [
         QueryRows("q1", (DISTRICT, COUNT), [(0, 10, None, HUGE), (0, 10, 'a "b",\n', 1)]),
         QueryRows("50% off/../q", (COUNT, AVG), []),
@@ -52,7 +53,7 @@ def streamed(results: Results, output_format: str) -> str:
 
 def value_as(output_format: str, value: Any, column: ResultColumn) -> str:
     """How one value is written."""
-    text = streamed(Results([QueryRows("q", (column,), [(0, 1, value)])], CLOCK), output_format)
+    text = streamed(query_results([QueryRows("q", (column,), [(0, 1, value)])], CLOCK), output_format)
     if output_format == "csv":
         return text.splitlines()[1].removeprefix("q,0,1,")
     return text.removeprefix('{"query": "q", "window_start": 0, "window_end": 1, "x": ').removesuffix("}\n")
@@ -113,7 +114,7 @@ def test_values(value: Any, column: ResultColumn, as_json: str, as_csv: str) -> 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_any_text_reads_back(text: str) -> None:
-    results = Results(
+    results = query_results(
         [QueryRows(text, (ResultColumn(text, "attribute", AttributeType.STRING),), [(0, 1, text)])], CLOCK
     )
     row = {"query": text, "window_start": 0, "window_end": 1}
@@ -124,7 +125,7 @@ def test_any_text_reads_back(text: str) -> None:
 
 
 def test_timestamps_are_iso_strings() -> None:
-    results = Results([QueryRows("q", (COUNT,), [(0, 1500, 1)])], Clock("time", "ms", pa.timestamp("ms", "UTC")))
+    results = query_results([QueryRows("q", (COUNT,), [(0, 1500, 1)])], Clock("time", "ms", pa.timestamp("ms", "UTC")))
     assert '"window_start": "1970-01-01T00:00:00+00:00", "window_end": "1970-01-01T00:00:01.500+00:00"' in streamed(
         results, "json"
     )
@@ -209,9 +210,9 @@ def test_a_failed_write_leaves_nothing(
     before = files_below(tmp_path)
     real = hamlet.output.files._write_file
 
-    def fails(results: Results, rows: QueryRows, path: Path, output_format: str) -> None:
-        real(results, rows, path, output_format)
-        if rows.name == "q3":
+    def fails(part: QueryPart, path: Path, output_format: str) -> None:
+        real(part, path, output_format)
+        if part.name == "q3":
             raise stop
 
     monkeypatch.setattr(hamlet.output.files, "_write_file", fails)
@@ -242,13 +243,13 @@ def test_former_results_come_back_where_new_ones_cannot_take_their_place(
 
 def test_a_count_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"query q1, window \[0, 10\), group district=None: count = 1000.* int64"):
-        write(Results(RESULTS.by_query, CLOCK, "int64"), tmp_path / "out")
+        write(query_results(query_rows(RESULTS), CLOCK, "int64"), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_names_that_no_folder_can_have(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"cannot write to .*File name too long"):
-        write(Results([QueryRows("x" * 300, (), [])], CLOCK), tmp_path / "out")
+        write(query_results([QueryRows("x" * 300, (), [])], CLOCK), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,8 +19,8 @@ from hamlet.errors import DataError, OptionError, OutputError, UnsupportedError
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of, number_text, short_text
+from hamlet.output.query_part import dated, query_results
 from hamlet.output.query_rows import QueryRows, ResultColumn
-from hamlet.output.result import Results
 from hamlet.output.tables import result_schema, to_arrow
 from hamlet.output.time_text import time_text
 
@@ -114,18 +114,18 @@ def test_short_text_is_near(number: int) -> None:
 
 
 def test_rows_are_dicts_in_column_order() -> None:
-    results = Results([SMALL, QueryRows("q2", (), [])], SECONDS, stats={"events": 3})
+    results = query_results([SMALL, QueryRows("q2", (), [])], SECONDS, stats={"events": 3})
     names = ["query", "window_start", "window_end", "district", "count", "total", "paid", "avg"]
     assert [list(row) for row in results.rows()] == [names, names]
     assert results.rows()[0] == dict(zip(names, ["q1", -10, 0, None, 5, -3, 1.5, 0.5], strict=True))
     assert list(results) == results.rows()
-    assert (len(results), results.queries, results.stats) == (2, ("q1", "q2"), {"events": 3})
+    assert (len(results), results.queries, results.stats) == (2, ("q1", "q2"), {"events": 3, "rows": 2})
     assert repr(results) == "<Results, rows by query: q1: 2, q2: 0>"
 
 
 def test_windows_come_in_the_type_of_the_time_column() -> None:
     clock = Clock("time", "ms", pa.timestamp("ms", "Europe/Berlin"))
-    row = Results([SMALL], clock).rows()[1]
+    row = query_results([SMALL], clock).rows()[1]
     assert row["window_start"] == datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     assert row["window_start"].utcoffset() == datetime.timedelta(hours=1)
     assert to_arrow(SMALL, clock).schema.field("window_start").type == clock.type
@@ -183,7 +183,7 @@ def test_times_that_no_calendar_has() -> None:
     ],
 )
 def test_count_types(count_type: str, kind: pa.DataType, value: Any) -> None:
-    table = Results([SMALL], SECONDS, count_type).table("q1")
+    table = query_results([SMALL], SECONDS, count_type).table("q1")
     assert table.schema == result_schema(COLUMNS, SECONDS, count_type)
     assert table.schema.field("count").type == table.schema.field("total").type == kind
     assert table.column("count")[0].as_py() == value
@@ -215,7 +215,7 @@ def test_doubles_may_be_infinite_and_are_counted() -> None:
     rows = QueryRows(
         "q1", COLUMNS, [(0, 10, "x", value, -value, decimal.Decimal("1e400"), None) for value in (1, HUGE)]
     )
-    results = Results([rows], SECONDS, "double")
+    results = query_results([rows], SECONDS, "double")
     for _ in range(2):  # not counted twice
         table = results.table("q1")
         assert results.stats["infinite_values"] == 4
@@ -263,20 +263,20 @@ def test_unknown_names() -> None:
     with pytest.raises(
         OptionError, match="count type 'int' is unknown; it must be auto, string, int64, double or decimal"
     ):
-        Results([], SECONDS, "int")
-    with pytest.raises(OptionError, match=r"there is no query 'q11'; did you mean q1\?"):
-        Results([SMALL], SECONDS).table("q11")
+        query_results([], SECONDS, "int")
+    with pytest.raises(OptionError, match=r"there is no query 'q11'; did you mean 'q1'\?"):
+        query_results([SMALL], SECONDS).table("q11")
 
 
 def test_rows_of_unknown_events_have_no_trends() -> None:
     with pytest.raises(UnsupportedError, match="these results do not know their events"):
-        Results([SMALL], SECONDS)["q1"].trends("q1")
+        query_results([SMALL], SECONDS)["q1"].trends("q1")
 
 
 def test_dates_of_integers_and_of_timestamps() -> None:
     """Integers are taken as times since 1970; what is a timestamp stays one of its zone."""
-    [row, _] = Results([SMALL], SECONDS).dated().rows()
+    [row, _] = dated(query_results([SMALL], SECONDS)).rows()
     assert row["window_end"] == datetime.datetime(1970, 1, 1)
     clock = Clock("time", "s", pa.timestamp("s", "Asia/Tokyo"))
-    [row, _] = Results([SMALL], clock).dated().rows()
+    [row, _] = dated(query_results([SMALL], clock)).rows()
     assert row["window_end"].isoformat() == "1970-01-01T09:00:00+09:00"

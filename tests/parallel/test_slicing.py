@@ -15,7 +15,7 @@ import pytest
 import hamlet
 from hamlet.language.schema import Schema
 from hamlet.output.partial import SCHEMA
-from hamlet.output.result import Results
+from hamlet.output.query_part import query_results
 from hamlet.parallel.routing.owners import Grid, GridOwner, KeyOwner, Owner, TimeOwner, hashed
 from hamlet.parallel.routing.placement import Balance, balanced, key_tests, placed, plain
 from hamlet.parallel.routing.possible import presence
@@ -173,7 +173,7 @@ def through_slices(case: Case, slices: int, seed: int) -> list[dict[str, Any]]:
     ordered = pa.Table.from_batches(partial, SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names[:3]])
     found = Presenter(shipment).rows(ordered.to_batches())
     clock = compiled.schema.clock
-    return [row for _, rows in sorted(found, key=lambda pair: pair[0]) for row in Results([rows], clock).rows()]
+    return [row for _, rows in sorted(found, key=lambda pair: pair[0]) for row in query_results([rows], clock).rows()]
 
 
 def test_packets_bring_what_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from hamlet.engine.options import Options, options_of
 from hamlet.input.events import open_events
 from hamlet.language.parser import parse
 from hamlet.output.partial import SCHEMA
-from hamlet.output.result import Results
+from hamlet.output.query_part import query_results
 from hamlet.output.rows import GroupRows
 from hamlet.parallel.routing.routes import part_of, routes
 from hamlet.parallel.time import exchange
@@ -93,7 +93,7 @@ def through_chunks(case: Case, count: int, seed: int, **extra: Any) -> list[dict
             partial += _encoded(shipment, list(folds.rows(key).items()))
     ordered = pa.Table.from_batches(partial, SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names[:3]])
     shown = sorted(Presenter(shipment).rows(ordered.to_batches()), key=lambda pair: pair[0])
-    return [row for _, rows in shown for row in Results([rows], compiled.schema.clock).rows()]
+    return [row for _, rows in shown for row in query_results([rows], compiled.schema.clock).rows()]
 
 
 def _encoded(shipment: Shipment, rows: list[tuple[int, GroupRows]]) -> list[pa.RecordBatch]:

@@ -10,7 +10,7 @@ import pytest
 
 import hamlet
 from hamlet.errors import DataError
-from hamlet.output.result import Results
+from hamlet.output.query_part import query_results
 from hamlet.parallel.routing.placement import plain
 from hamlet.parallel.routing.routes import routes
 from hamlet.spark.online import QueryWork, met
@@ -62,7 +62,7 @@ class Job:
         for bucket, several in closed.items():
             part = pa.record_batch({"bucket": [bucket] * len(several), "rows": several})
             for _, found in Presenter(self.shipment).rows(met([part])):
-                rows += Results([found], self.clock).rows()
+                rows += query_results([found], self.clock).rows()
         return rows
 
 

@@ -25,7 +25,7 @@ from hamlet.errors import DataError, OutputError
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.ordering import SortKey
 from hamlet.output.partial import SCHEMA, GroupCodec, PartialCodec, decode_components, encode_components
-from hamlet.output.result import Results
+from hamlet.output.query_part import query_results
 from hamlet.output.rows import GroupRows
 from hamlet.parallel.routing.routes import Route, routes
 from hamlet.planner.aggregates import ComponentKey
@@ -167,7 +167,9 @@ def through_tasks(case: Case, count: int, seed: int) -> list[dict[str, Any]]:
     found = {place: [] for place in range(len(presenter.names))}
     for query, rows in presenter.rows(pieces(sorted_rows, chance)):
         found[query].append(rows)
-    return [row for place in found for each in found[place] for row in Results([each], compiled.schema.clock).rows()]
+    return [
+        row for place in found for each in found[place] for row in query_results([each], compiled.schema.clock).rows()
+    ]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import hamlet
 from hamlet.errors import DataError, OptionError
 from hamlet.output.digits import integer_of
 from hamlet.output.partial import SCHEMA
+from hamlet.output.query_part import query_results
 from hamlet.output.result import Results
 from hamlet.parallel.routing.routes import routes
 from hamlet.parallel.time.ranges import Cut, Range, cut_of, ranges_of, refused, too_dear
@@ -85,7 +86,7 @@ def through_tasks(case: Case, count: int, seed: int, **extra: Any) -> list[dict[
     found = sorted_by(found, "query", "group", "window")
     found = sorted_by(list(Sender(shipment).folded(iter(found))), *SCHEMA.names[:3])
     shown = sorted(Presenter(shipment).rows(found), key=lambda pair: pair[0])
-    return [row for _, rows in shown for row in Results([rows], compiled.schema.clock).rows()]
+    return [row for _, rows in shown for row in query_results([rows], compiled.schema.clock).rows()]
 
 
 @pytest.mark.parametrize("features", FEATURES)

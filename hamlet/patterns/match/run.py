@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from hamlet.errors import OptionError, Span, WorkloadError
+from hamlet.errors import OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.frontend.reports import Reports
+from hamlet.output.result import Asked, Results, TablePart
 from hamlet.patterns.clause.scan import Quoting, dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
-from hamlet.patterns.match.results import Results, StatementRows
 from hamlet.patterns.options import SqlOptions, Whole
 from hamlet.runtime.options import made_of, takes
+
+if TYPE_CHECKING:
+    from hamlet.why.evidence import Evidence
 
 
 @takes(Whole)
@@ -61,9 +64,31 @@ def sql(
     chosen = made_of(Whole, options, ("source",))
     script = parsed(text, chosen.dialect, source)
     host = Host(named_tables(script, tables), files=chosen.allow_files, threads=chosen.threads)
-    found = run_script(script, host, chosen.max_steps)
     again = {"dialect": chosen.dialect, "allow_files": chosen.allow_files, "max_steps": chosen.max_steps}
-    return found.asked_of(text, tables, {**again, "source": source})
+    asked = Asked(
+        partial(_why, text, tables, {**again, "source": source}),
+        partial(_explained, text, chosen.dialect, source),
+        whole=True,
+    )
+    return run_script(script, host, chosen.max_steps, asked)
+
+
+def _explained(text: str, dialect: str, source: str) -> str:
+    from hamlet.patterns.match.explain import explain
+
+    return explain(text, dialect=dialect, source=source)
+
+
+def _why(text: str, tables: Any, options: Mapping[str, Any], row: Mapping[str, Any]) -> Evidence:
+    """The match behind a row, or why none begins at a row: `hamlet.why.of_statement`, loaded when first asked for."""
+    import hamlet
+
+    if any(
+        isinstance(one, (Iterator, pa.RecordBatchReader))
+        for one in (tables.values() if isinstance(tables, Mapping) else [tables])
+    ):
+        raise UnsupportedError("the tables cannot be read again; give files, tables or lists to run")
+    return hamlet.why.of_statement(text, tables, row, **options)
 
 
 def parsed(text: str, dialect: str, source: str) -> Script:
@@ -210,11 +235,11 @@ def _translated(dialect: str, text: str) -> str:
     return found[0] if found else text
 
 
-def run_script(script: Script, host: Host, max_steps: int) -> Results:
+def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None = None) -> Results:
     """All statements one after the other."""
     reports = script.reports()
-    found: list[StatementRows] = []
-    stats = {"events": 0, "matches": 0, "rows": 0}
+    found: list[TablePart] = []
+    stats = {"events": 0, "matches": 0}
     shared: Shared = {}
     for place, statement in enumerate(script.statements):
         runner = StatementRun(script, statement, host, reports, f"__hamlet_s{place}", max_steps, shared)
@@ -225,11 +250,10 @@ def run_script(script: Script, host: Host, max_steps: int) -> Results:
         stats["events"] += runner.events
         stats["matches"] += runner.matches
         if table is not None:
-            found.append(StatementRows(f"q{len(found) + 1}", table))
-            stats["rows"] += table.num_rows
+            found.append(TablePart(f"q{len(found) + 1}", "statement", table, pa.Table.to_pylist, column="query"))
     if reports.errors:
         raise WorkloadError(reports.errors)
-    return Results(found, stats)
+    return Results(found, stats, (), asked)
 
 
 class StatementRun:
