@@ -35,7 +35,8 @@ def match(draw: Draw, free: Free, depth: int, inner: Inner) -> str:
     if free:
         binder = f"({inner(draw, free, depth)}){draw.choice(['?', '?', ''])}"
         if draw.random() < 0.2:
-            binder = f"({binder} + ({inner(draw, free, depth)})?)"
+            vacuous = draw.choice(["", "", "HISTORICALLY[1,3] ", "ALWAYS[1,2] "])  # alone it holds for infinitely many
+            binder = f"({binder} + ({vacuous}({inner(draw, free, depth)}))?)"
         rest = f"{binder} {rest}" if past else f"{rest} {binder}"
     return f"(MATCH{'P' if past else 'F'}{interval(draw, not past)} {rest})"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hamlet.policies.syntax.formula import Formula
@@ -123,11 +123,13 @@ def _reversed(regex: Regex) -> Regex:
     return regex
 
 
-def unbound(automaton: Automaton, names: Sequence[Sequence[str]], every: Sequence[str]) -> tuple[str, int] | None:
+def unbound(
+    automaton: Automaton, names: Sequence[Sequence[str]], every: Sequence[str], leaning: Collection[int] = ()
+) -> tuple[str, int] | None:
     """What keeps an expression from being finite: a variable that nothing binds, and the letter that needs it or -1.
 
     A run binds all variables at the first letter with any: it holds, and has all of them. `names` are those of each
-    letter.
+    letter; `leaning` letters are known only where another has bound all variables before.
     """
     todo, seen = [(0, not every)], {(0, not every)}
     while todo:
@@ -137,8 +139,8 @@ def unbound(automaton: Automaton, names: Sequence[Sequence[str]], every: Sequenc
         after = [(each, bound) for each in (*automaton.empty[state], *automaton.steps[state])]
         for letter, wanted, end in automaton.tests[state]:
             here = set(names[letter])
-            if here and not bound and here != set(every):
-                return next(name for name in every if name not in here), letter
+            if here and not bound and (here != set(every) or letter in leaning):
+                return next((name for name in every if name not in here), every[0]), letter
             after.append((end, bound or (bool(here) and wanted)))
         for each in after:
             if each not in seen:

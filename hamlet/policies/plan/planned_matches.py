@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A letter: the operator that tells where it holds, or where it does not."""
+    """A letter: the operator that tells where it holds, or where it does not; `leans` on what another has bound."""
 
     formula: Formula
     built: Built
     holds: bool
+    leans: bool = False
 
 
 def build_match(planner: Planner, formula: TemporalMatch) -> Built:
@@ -41,7 +42,7 @@ def build_match(planner: Planner, formula: TemporalMatch) -> Built:
     built = list(dict.fromkeys(each.built for each in asked))
     numbers = {each.formula: (built.index(each.built), each.holds) for each in asked}
     automaton = automaton_of(formula.regex, numbers, backwards=not past)
-    _check(formula, automaton, built, every)
+    _check(formula, automaton, built, every, {built.index(each.built) for each in asked if each.leans})
     if not past:
         for each in built:
             refuse_loop(each, formula)
@@ -79,12 +80,14 @@ def _asked(planner: Planner, letter: Formula, match: TemporalMatch, every: Seque
             met = Temporal("ONCE" if past else "EVENTUALLY", reach, some, span=letter.span)
             beside = planner.attempt(And(met, letter, span=letter.span))
             if beside is not None:
-                return _Asked(letter, beside, True)
+                return _Asked(letter, beside, True, leans=True)
         raise
 
 
-def _check(match: TemporalMatch, automaton: Automaton, built: Sequence[Built], every: Sequence[str]) -> None:
-    found = unbound(automaton, [each.names for each in built], every)
+def _check(
+    match: TemporalMatch, automaton: Automaton, built: Sequence[Built], every: Sequence[str], leaning: set[int]
+) -> None:
+    found = unbound(automaton, [each.names for each in built], every, leaning)
     if found is None:
         return
     name, where = shown(found[0]), "first" if match.operator == "MATCHP" else "last"
