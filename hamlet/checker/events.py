@@ -153,7 +153,9 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
         input_format=given.get("input_format"),
         time_column=given.get("time_column"),
         time_unit=given.get("time_unit", "s"),
-        form=CsvForm(given.get("delimiter"), given.get("bad_rows", "error")),
+        form=CsvForm(
+            given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
+        ),
     )
     times: Times | None = None
     inputs = spec.program.streams[: spec.program.inputs]
@@ -188,7 +190,9 @@ def match_checker(text: str, events: Any, evidence: Mapping[str, Any], options: 
 
     dialect = options.get("dialect") or "duckdb"
     script = parsed(text, dialect, "<sql>")
-    host = Host(named_tables(script, events), files=bool(options.get("allow_files")))
+    host = Host(
+        named_tables(script, events), files=bool(options.get("allow_files")), missing=options.get("missing_columns")
+    )
     clauses = [(statement, clause) for statement in script.statements for clause in statement.clauses]
     number = evidence.get("clause")
     if type(number) is not int or not 0 <= number < len(clauses):

@@ -90,7 +90,7 @@ RULES = (
     Rule(("idle",), lambda call: not call.asks("clock"), "says how long --clock waits; give --clock"),
     Rule(("every",), lambda call: not call.asks("checkpoint"), "says how often --checkpoint saves; give --checkpoint"),
     Rule(
-        ("where", "since", "until", "input_format", "time_unit", "delimiter", "bad_rows"),
+        ("where", "since", "until", "input_format", "time_unit", "delimiter", "bad_rows", "missing_columns"),
         lambda call: not call.reads,
         "speaks of an input; give --input",
     ),
@@ -99,6 +99,7 @@ RULES = (
         lambda call: not call.reads and call.only(POLICIES, SPECIFICATIONS),
         "speaks of an input; give --input",
     ),
+    Rule(("missing_columns",), lambda call: call.live, "is for several files that end"),
     Rule(
         ("delimiter",),
         lambda call: bool(call.formats) and call.formats <= {"Parquet", "JSON", "arrow"},

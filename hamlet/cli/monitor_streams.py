@@ -127,7 +127,11 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
         order_column=columns.get("order_column"),
         time_unit=columns.get("time_unit", "s"),
         input_format=input_format,
-        form=CsvForm(columns.get("delimiter"), columns.get("bad_rows") or "error"),
+        form=CsvForm(
+            columns.get("delimiter"),
+            columns.get("bad_rows") or "error",
+            missing_columns=columns.get("missing_columns"),
+        ),
     )
 
 
@@ -208,7 +212,15 @@ class PreparedSpecifications:
         """The evidence of a row of a specification."""
         from hamlet.why import of_specification
 
-        reading = ("time_column", "time_unit", "order_column", "input_format", "delimiter", "bad_rows")
+        reading = (
+            "time_column",
+            "time_unit",
+            "order_column",
+            "input_format",
+            "delimiter",
+            "bad_rows",
+            "missing_columns",
+        )
         options = {
             name: self._settings.columns[name] for name in reading if self._settings.columns.get(name) is not None
         }
@@ -374,7 +386,7 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
         raise OptionError(
             "--bad-rows drop and --delimiter are not supported for a specification on Spark; use hamlet monitor"
         )
-    names = ("time_column", "time_unit", "input_format")
+    names = ("time_column", "time_unit", "input_format", "missing_columns")
     return submit_specification(
         specs[0],
         settings.source or "",
@@ -406,7 +418,7 @@ def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -
         raise click.UsageError("--stream of a specification follows one folder; give one --input")
     from hamlet.spark.specification_stream import submit_stream  # brings in pyspark, which nothing else needs
 
-    names = ("time_column", "time_unit", "input_format", "delimiter", "bad_rows")
+    names = ("time_column", "time_unit", "input_format", "delimiter", "bad_rows", "missing_columns")
     return submit_stream(
         spec,
         settings.source,

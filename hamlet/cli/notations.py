@@ -87,7 +87,8 @@ class Settings:
     source : str, list of str or None
         The input as the user named it, or several; ``-`` is standard input.
     columns : mapping
-        ``input_format, time_column, type_column, order_column, time_unit, delimiter, bad_rows``, as
+        ``input_format, time_column, type_column, order_column, time_unit, delimiter, bad_rows,
+        missing_columns``, as
         `hamlet.input.events.open_events` takes them.
     where : str or None
         The condition that events must fulfil.
@@ -270,7 +271,10 @@ def by_notation(paths: Sequence[str]) -> dict[str, list[str]]:
 
 def settings_of(options: dict[str, Any]) -> Settings:
     """Settings from the options of a command, which are taken out of `options`; others keep their defaults."""
-    columns = ("input_format", "time_column", "type_column", "order_column", "time_unit", "delimiter", "bad_rows")
+    columns = (
+        *("input_format", "time_column", "type_column", "order_column", "time_unit"),
+        *("delimiter", "bad_rows", "missing_columns"),
+    )
     chosen = {name: options.pop(name) for name in columns if name in options}
     own = {name: options.pop(name) for name in Settings.__dataclass_fields__ if name in options}
     lateness = own.get("lateness")

@@ -109,6 +109,7 @@ TIMEZONE = option("timezone")
 READING_OPTIONS = (
     option("delimiter"),
     option("bad_rows", callback=lambda _context, _option, given: "error" if given == "fail" else given),
+    option("missing_columns"),
 )
 PERIOD_OPTIONS = (option("since"), option("until"))
 RUN_OPTIONS = (

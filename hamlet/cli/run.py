@@ -141,7 +141,7 @@ def command(
             click.echo(f"note: {doubt}", err=True)
     started = time.perf_counter()
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
-    columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows")}
+    columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows", "missing_columns")}
     checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None
     results = _compute(checked, events, quiet, {**options, "since": since, "until": until, "where": where})

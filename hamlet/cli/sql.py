@@ -327,6 +327,8 @@ def run_statements(
         overwrite=options["overwrite"],
         quiet=options["quiet"],
         keep=keep,
-        options={name: options.get(name) for name in ("dialect", "allow_files", "max_steps", "threads")},
+        options={
+            name: options.get(name) for name in ("dialect", "allow_files", "max_steps", "threads", "missing_columns")
+        },
     )
     return 0

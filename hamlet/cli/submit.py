@@ -240,6 +240,7 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
     context = click.get_current_context()
     heard = {"workload", "source", "output", "quiet", "stream", "master", "input_format", "output_format"}
     heard |= {*_STREAM_DEFAULTS, "slices", "partitions", "delimiter", "bad_rows"} if stream else {"overwrite"}
+    heard |= {"missing_columns"}
     for parameter in context.command.params:
         name = str(parameter.name)
         if name not in heard and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
@@ -261,8 +262,11 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
         output_format=options["output_format"] or "parquet",
         overwrite=options["overwrite"],
         keep=[workload],
+        missing_columns=options["missing_columns"],
     )
     if not quiet:
+        for note in stats["notes"]:
+            click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
@@ -286,6 +290,7 @@ def _match_stream(workload: str, source: Input, output: str, quiet: bool, option
         input_format=options["input_format"],
         delimiter=options["delimiter"],
         bad_rows=options["bad_rows"],
+        missing_columns=options["missing_columns"],
         output_format=options["output_format"] or "parquet",
         **following(options),
     )

@@ -1,4 +1,4 @@
-"""How files are read: what separates the fields of CSV, and what becomes of rows that cannot be read."""
+"""How files are read: what separates the fields of CSV, and what becomes of what is missing or cannot be read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import IO, Literal
 import pyarrow as pa
 
 from hamlet.errors import OptionError
+from hamlet.input.missing import MissingColumns, check_missing
 
 BadRows = Literal["error", "drop"]
 MARKS = (",", ";", "\t", "|")
@@ -30,11 +31,14 @@ class CsvForm:
         object or have a value of another kind than the attribute had before (`hamlet.input.jsonbad`).
     nulls : tuple of str, optional
         What is NULL in CSV, in place of what usually is; the empty one is text in a column of text.
+    missing_columns : {'error', 'null'}, optional
+        What becomes of a column that one of several files lacks; by default an error in CSV, else NULL.
     """
 
     delimiter: str | None = None
     bad_rows: str = "error"
     nulls: tuple[str, ...] | None = None
+    missing_columns: MissingColumns | None = None
 
     @property
     def drops(self) -> bool:
@@ -47,6 +51,7 @@ class CsvForm:
             raise OptionError(f"the delimiter is {self.delimiter!r}; it must be one character{meant}")
         if self.bad_rows not in ("error", "drop"):
             raise OptionError(f"bad_rows is {self.bad_rows!r}; it must be 'error' or 'drop'")
+        check_missing(self.missing_columns)
 
     def of(self, path: Path) -> str:
         """What separates the fields of a file: what was asked for, else what its header has."""
@@ -88,10 +93,13 @@ class Dropped:
     rows : int
     examples : list of str
         What was wrong with the first of them.
+    findings : list of str
+        What else is to be said: columns that a file lacks.
     """
 
     rows: int = 0
     examples: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
 
     def add(self, example: str) -> None:
         """Count a row."""
@@ -102,7 +110,7 @@ class Dropped:
     def plus(self, other: Dropped, name: str | None = None) -> Dropped:
         """Those of both; the examples of the other with the name of what they are from."""
         more = [f"{name}: {each}" if name is not None else each for each in other.examples]
-        return Dropped(self.rows + other.rows, [*self.examples, *more][:SHOWN])
+        return Dropped(self.rows + other.rows, [*self.examples, *more][:SHOWN], [*self.findings, *other.findings])
 
     def sentence(self) -> str | None:
         """How many rows were dropped, and the first three."""

@@ -24,6 +24,7 @@ from hamlet.input.durations import Durations, is_seconds, with_durations
 from hamlet.input.files import lacking, leaves, open_path, open_paths
 from hamlet.input.files_protocol import Reader
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
+from hamlet.input.missing import MissingColumns
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, sorted_batches
 from hamlet.input.readers import (
@@ -255,6 +256,7 @@ class OpenOptions(TypedDict, total=False):
     input_format: str | None
     delimiter: str | None
     bad_rows: str
+    missing_columns: MissingColumns | None
     spill_rows: int
     wide_integers: bool
 
@@ -271,6 +273,7 @@ class SourceOptions:
     input_format: str | None = None
     delimiter: str | None = None
     bad_rows: str = "error"
+    missing_columns: MissingColumns | None = None
     spill_rows: int = SPILL_ROWS
     wide_integers: bool = False
 
@@ -286,7 +289,7 @@ class SourceOptions:
     @property
     def form(self) -> CsvForm:
         """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows)
+        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)
 
 
 def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
@@ -313,6 +316,8 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
     bad_rows : {'error', 'drop'}
         What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
         or have a value of another kind than the attribute had before.
+    missing_columns : {'error', 'null'}, optional
+        What becomes of a column that one of several files lacks; by default an error in CSV, NULL in other formats.
     spill_rows : int
         How many rows of disordered files and streams are sorted in memory at once.
     wide_integers : bool

@@ -20,8 +20,10 @@ from hamlet.input.csvfile import CsvFile
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files_protocol import Reader
 from hamlet.input.hive import InFolders, types_of, values_in
-from hamlet.input.input_schema import missing_column, other_type
+from hamlet.input.input_schema import other_type
 from hamlet.input.jsonfile import JsonFile
+from hamlet.input.missing import FileColumns, finding, refusal
+from hamlet.input.missing import lacking as lacking_in
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.timed import Timed, timed
 from hamlet.input.widening import FRACTION, conform, merged_schema, validate, widen
@@ -80,7 +82,12 @@ def open_paths(
     opened = [open_path(path, key, type_column, input_format, form) for path in paths]
     readers = [each for reader in opened for each in (reader.readers if isinstance(reader, Folder) else [reader])]
     shown = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return opened[0] if len(opened) == 1 else Folder(shown, readers, key.time)
+    return opened[0] if len(opened) == 1 else Folder(shown, readers, key.time, _missing_of(form))
+
+
+def _missing_of(form: CsvForm | None) -> str | None:
+    """What becomes of columns that one of several files lacks."""
+    return None if form is None else form.missing_columns
 
 
 def matching(pattern: Path) -> list[Path]:
@@ -244,7 +251,7 @@ def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str |
     for file, each in zip(found, values, strict=True):
         reader = open_path(file, key, type_column, input_format, form)
         readers.append(InFolders(reader, each, types) if each else reader)
-    return readers[0] if len(readers) == 1 else Folder(str(path), readers, key.time)
+    return readers[0] if len(readers) == 1 else Folder(str(path), readers, key.time, _missing_of(form))
 
 
 class ParquetFile:
@@ -330,18 +337,32 @@ def _dictionaries(file: pq.ParquetFile) -> list[str]:
     return [name for name in schema.names if name in names] if metadata.num_row_groups else []
 
 
-def own_columns(reader: Reader, columns: Sequence[str]) -> list[str]:
+def columns_of(reader: Reader) -> FileColumns:
+    """What a file is called, and which columns it has, those that its folders say among them."""
+    inner: Reader = reader.reader if isinstance(reader, InFolders) else reader
+    return FileColumns(reader.name, reader.schema.names, isinstance(inner, CsvFile))
+
+
+def own_columns(reader: Reader, columns: Sequence[str], missing: str | None = None) -> list[str]:
     """The columns that a file has of those that its folder has; the others are NULL there.
+
+    Parameters
+    ----------
+    reader : Reader
+    columns : sequence of str
+    missing : {'error', 'null'}, optional
+        What becomes of the others, as of `hamlet.input.missing.lacking`.
 
     Raises
     ------
     DataError
-        If a CSV file lacks one, which is a header that is wrong or missing; or if it has none of them.
+        If it lacks one and must not, or if it has none of them.
     """
     own = [column for column in columns if column in reader.schema.names]
-    if isinstance(reader, CsvFile) and len(own) < len(columns):
+    file = columns_of(reader)
+    if len(own) < len(columns) and (missing == "error" or (missing is None and file.has_header)):
         absent = next(column for column in columns if column not in own)
-        raise DataError(f"{reader.name}:1: {missing_column(absent, reader.schema.names)}")
+        raise DataError(refusal(file, absent, None))
     if not own and columns:
         raise DataError(f"{reader.name} has none of the columns {', '.join(columns)}")
     return own
@@ -351,7 +372,7 @@ class Folder:
     """Files with one schema, read one after the other.
 
     Names are case-sensitive. Where a Parquet file or JSON lines lack a column it is NULL, and a note says so; a CSV
-    file must have all that are read, or its header may be wrong.
+    file must have all that are read, or its header may be wrong. `missing` says otherwise.
 
     Attributes
     ----------
@@ -361,32 +382,45 @@ class Folder:
 
     ordered: bool | None = None
 
-    def __init__(self, name: str, readers: Sequence[Reader], clock: str | None = None) -> None:
+    def __init__(
+        self, name: str, readers: Sequence[Reader], clock: str | None = None, missing: str | None = None
+    ) -> None:
         self.name = name
         self.readers = readers
         self.lacking: dict[tuple[str, str], int] = {}
         self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers], clock)
         counts = [reader.rows for reader in readers]
         self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
+        self._missing = missing
+
+    def look(self, columns: Sequence[str]) -> None:
+        """Find what files lack of these columns, before any of their rows are read.
+
+        Raises
+        ------
+        DataError
+            With all of it, where it is an error.
+        """
+        rows = {reader.name: reader.rows for reader in self.readers}
+        for file, column in lacking_in(map(columns_of, self.readers), columns, self._missing):
+            self.lacking[file.name, column] = rows[file.name] or 0
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of all files, in the order of the file names."""
         schema = pa.schema([self.schema.field(column) for column in columns])
+        self.look(columns)
         for reader in self.readers:
-            own = own_columns(reader, columns)
-            lacking = [(reader.name, column) for column in columns if column not in own]
+            own = own_columns(reader, columns, "null")
+            lacks = [(reader.name, column) for column in columns if column not in own]
             count = 0
             for batch in reader.batches(own):
                 count += batch.num_rows
-                self.lacking.update(dict.fromkeys(lacking, count))
+                self.lacking.update(dict.fromkeys(lacks, count))
                 yield conform(batch, schema)
 
 
 def lacking(reader: object) -> list[str]:
     """What files lack that others have, in sentences."""
-    found = []
-    for (name, column), rows in getattr(reader, "lacking", {}).items():
-        events = "its event" if rows == 1 else f"its {rows:,} events"
-        found.append(f"{name} has no column {column!r}, which others have: it is NULL in {events}")
+    found = [finding(name, column, rows) for (name, column), rows in getattr(reader, "lacking", {}).items()]
     inner = getattr(reader, "readers", None) or [getattr(reader, "reader", None)]
     return found + [each for one in inner if one is not None for each in lacking(one)]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hamlet.errors import DataError, one_of
+from hamlet.errors import DataError, near_miss, one_of
 from hamlet.input.moments import FORMS
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import FRACTION, attribute_type, clock_type, is_clock, is_text, plain_type, timestamp_unit
@@ -120,6 +120,8 @@ def missing_column(name: str, names: Sequence[str], role: str = "", option: str 
     """The message for a column that is not there: near names, or all of them, and the option that names another."""
     text = f"there is no {role} column {name!r}".replace("  ", " ")
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if not near and (meant := near_miss(name, names)) is not None:
+        near = [meant]
     if near:
         text += f"; did you mean {one_of([repr(each) for each in near])}?"
     elif names:

@@ -20,6 +20,7 @@ from hamlet.errors import WorkloadError
 from hamlet.findings import Part, Watch, left_out, of_results, see_unread
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
+from hamlet.input.missing import MissingColumns
 from hamlet.input.mistyped import with_values
 from hamlet.output.query_part import query_results
 from hamlet.output.query_rows import QueryRows
@@ -36,7 +37,18 @@ if TYPE_CHECKING:
 
 Format = Literal["parquet", "csv", "json"]
 _LOG = logging.getLogger("hamlet")
-_OWN = ("progress", "input_format", "delimiter", "bad_rows", "where", "since", "until", "trace", "report")
+_OWN = (
+    "progress",
+    "input_format",
+    "delimiter",
+    "bad_rows",
+    "missing_columns",
+    "where",
+    "since",
+    "until",
+    "trace",
+    "report",
+)
 
 
 @takes(Options)
@@ -48,6 +60,7 @@ def run(
     input_format: Format | None = None,
     delimiter: str | None = None,
     bad_rows: BadRows = "error",
+    missing_columns: MissingColumns | None = None,
     where: str | None = None,
     since: Any = None,
     until: Any = None,
@@ -70,6 +83,9 @@ def run(
     bad_rows : {'error', 'drop'}
         What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
         or have a value of another kind than the attribute had before.
+    missing_columns : {'error', 'null'}, optional
+        What becomes of a column that one of several files lacks and others have: an error before any row, or NULL,
+        which ``warnings`` say; by default an error in CSV, NULL in other formats.
     where : str, optional
         Only events for which this condition over columns is true, beside what the queries say.
     since, until : int, str or datetime, optional
@@ -117,6 +133,7 @@ def run(
         input_format=input_format,
         delimiter=delimiter,
         bad_rows=bad_rows,
+        missing_columns=missing_columns,
     ).with_durations(workload.durations)
     whole = source
     source = chosen_events(source, since, until, where)
@@ -155,7 +172,13 @@ def run(
     watch.left_out = left_out(whole, watch.missing, [name for name, each in choices.items() if each is not None])
     again_over = partial(_rows_of, source, options)
     warnings = source.notes() + of_results(engine.workload, source, watch, rows, again_over)
-    again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "since": since, "until": until}
+    again = {
+        "input_format": input_format,
+        "delimiter": delimiter,
+        "bad_rows": bad_rows,
+        "missing_columns": missing_columns,
+    }
+    again |= {"since": since, "until": until}
     whole_events = events if where is None else source  # of a part there is no evidence, which is said then
     explainer = partial(_why, engine.workload, whole_events, {**options, **again})
     asked = Asked(explainer, engine.workload.explain, partial(_trends, engine.workload, source))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypedDict
 
 from hamlet.errors import OptionError
+from hamlet.input.missing import MissingColumns, check_missing
 from hamlet.input.ticks import Lateness, seconds_of
 from hamlet.patterns.clause.scan import dialect_of
 from hamlet.runtime.options import check_unit
@@ -22,6 +23,7 @@ class SqlOptions(TypedDict, total=False):
     allow_files: bool
     max_steps: int
     threads: int | None
+    missing_columns: MissingColumns | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,10 @@ class Whole:
     allow_files: bool = False
     max_steps: int = MAX_STEPS
     threads: int | None = None
+    missing_columns: MissingColumns | None = None
+
+    def __post_init__(self) -> None:
+        check_missing(self.missing_columns)
 
 
 class MatcherOptions(TypedDict, total=False):

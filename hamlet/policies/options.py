@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypedDict
 
 from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows
+from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.policies.verdicts.automata import mode_of
 from hamlet.policies.verdicts.progression import Mode
@@ -40,6 +41,7 @@ class RunOptions(CommonOptions, total=False):
     input_format: str | None
     delimiter: str | None
     bad_rows: BadRows
+    missing_columns: MissingColumns | None
     where: str | None
     since: Any
     until: Any
@@ -109,6 +111,7 @@ class FileOptions(Options):
     input_format: str | None = None
     delimiter: str | None = None
     bad_rows: str = "error"
+    missing_columns: MissingColumns | None = None
     where: str | None = None
     since: Any = None
     until: Any = None

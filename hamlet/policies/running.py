@@ -85,7 +85,8 @@ def run(
         Whether tuples of a log whose predicate is unknown are counted and left out.
     max_memory : int or str, optional
         The most that may be kept between batches.
-    time_column, type_column, order_column, time_unit, input_format, delimiter, bad_rows, where, since, until
+    time_column, type_column, order_column, time_unit, input_format, delimiter, bad_rows, missing_columns, where, since,
+    until
         As of `hamlet.run`; of a log, which has no columns, `bad_rows` alone.
 
     Returns
@@ -124,6 +125,7 @@ def run(
         filtered=chosen_by(chosen.where, chosen.since, chosen.until),
         delimiter=chosen.delimiter,
         bad_rows=chosen.bad_rows,
+        missing_columns=chosen.missing_columns,
         **chosen.columns,
     )
     per_second, open_end, limit = source.per_second, chosen.open_end, chosen.max_memory

@@ -75,6 +75,12 @@ _ALL = (
         "error",
         choices=("error", "fail", "drop"),
     ),
+    Definition(
+        "missing_columns",
+        "A column that one of several files lacks and others have: an error before any row, or NULL in its events, "
+        "which a note says; by default an error in CSV, whose header may be wrong, and NULL in other formats.",
+        choices=("error", "null"),
+    ),
     Definition("since", "Only events from this time on: '2024-03-05', or ticks.", shown="TIME", flag="--from"),
     Definition("until", "Only events before this time.", shown="TIME", flag="--to"),
     Definition(

@@ -15,6 +15,7 @@ from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import Leaf, open_path, own_columns
 from hamlet.input.files_protocol import Reader
+from hamlet.input.missing import finding
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.timed import dropped_by
@@ -144,7 +145,8 @@ def read_files(
         for number in batch.column(0).to_pylist():
             file = files[number]
             reader = open_path(Path(file.path), key, type_column, input_format, form)
-            yield from _read(reader if file.folders is None else file.folders.again(reader), schema)
+            whole = reader if file.folders is None else file.folders.again(reader)
+            yield from _read(whole, schema, "null")  # what is an error was one before the job began
 
 
 def read_arrivals(
@@ -191,9 +193,11 @@ def read_arrivals(
             if str(place) in skip:
                 continue
             reader = open_path(place, key, type_column, input_format, form, types)
-            yield from _read(reader, schema)
+            yield from _read(reader, schema, form.missing_columns)
             dropped = dropped_by(reader)
-            if dropped.rows:
+            absent = [name for name in schema.names if name not in reader.schema.names]
+            dropped.findings += [finding(place.name, name, reader.rows or 0) for name in absent]
+            if dropped.rows or dropped.findings:
                 told(place.name, dropped)
 
 
@@ -202,8 +206,8 @@ def path_of(text: str) -> Path:
     return Path("/" + text.removeprefix("file:").lstrip("/"))
 
 
-def _read(reader: Reader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _read(reader: Reader, schema: pa.Schema, missing: str | None) -> Iterator[pa.RecordBatch]:
     """The columns of a file that a job reads, in the types that Spark takes, numbered."""
     numbered = [f"c{place}" for place in range(len(schema))]
-    for events in reader.batches(own_columns(reader, schema.names)):
+    for events in reader.batches(own_columns(reader, schema.names, missing)):
         yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)

@@ -63,7 +63,7 @@ def submit(
         ``local[*]`` by default; the active session's or spark-submit's where there is one.
     input_format : {'parquet', 'csv', 'json'}, optional
         By default the extension says.
-    delimiter, bad_rows
+    delimiter, bad_rows, missing_columns
         As for `hamlet.run`; rows are dropped from local files only.
     output_format : {'parquet', 'csv', 'json'}
     overwrite : bool
@@ -218,7 +218,7 @@ def submit_stream(
         Of Spark's log.
     started : callable, optional
         Called with the running query.
-    master, input_format, delimiter, bad_rows, output_format, partitions, **options
+    master, input_format, delimiter, bad_rows, missing_columns, output_format, partitions, **options
         As for `submit`.
 
     Returns

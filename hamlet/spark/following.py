@@ -210,7 +210,7 @@ def notes_of(dropped: dict[str, Dropped]) -> list[str]:
     found = Dropped()
     for name, rows in sorted(dropped.items()):
         found = found.plus(rows, name)
-    return [each for each in [found.sentence()] if each is not None]
+    return [each for each in [found.sentence(), *found.findings] if each is not None]
 
 
 class Watch:

@@ -40,7 +40,7 @@ from pyspark.sql.types import (
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
 from hamlet.input.csvform import CsvForm, Dropped
-from hamlet.input.files import format_of, leaves, open_paths
+from hamlet.input.files import Folder, format_of, lacking, leaves, open_paths
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period
@@ -245,6 +245,9 @@ class LocalFiles:
         for field in self._fields:
             if not is_readable(field.type):
                 raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
+        if isinstance(reader, Folder):
+            reader.look([field.name for field in self._fields])
+            self.notes += lacking(reader)
         self.left_out: RowGroups | None = RowGroups(reader, schema)
         self._leave_out(self.left_out, schema, choice, condition, None if job.watched else workload)
 

@@ -18,6 +18,7 @@ from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions
 from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_format
 from hamlet.parallel.routing.rates import Rates
@@ -76,6 +77,7 @@ class FileOptions(RunOptions, total=False):
     input_format: Format | None
     delimiter: str | None
     bad_rows: BadRows
+    missing_columns: MissingColumns | None
     output_format: Format
     partitions: int | None
     where: str | None
@@ -137,6 +139,7 @@ class FileJob:
     input_format: Format | None = None
     delimiter: str | None = None
     bad_rows: BadRows = "error"
+    missing_columns: MissingColumns | None = None
     output_format: Format = "parquet"
     partitions: int | None = None
     where: str | None = None
@@ -153,7 +156,7 @@ class FileJob:
     @property
     def form(self) -> CsvForm:
         """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows)
+        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)
 
     @property
     def watched(self) -> bool:
@@ -272,6 +275,7 @@ class PolicySubmitOptions(MonitorFrameOptions, total=False):
     input_format: str | None
     delimiter: str | None
     bad_rows: BadRows
+    missing_columns: MissingColumns | None
     ignore_unknown: bool
 
 
@@ -284,6 +288,7 @@ class PolicyStreamOptions(MonitorOptions, FollowOptions, total=False):
     input_format: str | None
     delimiter: str | None
     bad_rows: BadRows
+    missing_columns: MissingColumns | None
     output_format: str
 
 
@@ -319,12 +324,13 @@ class PolicyBatch(PolicyFrame):
     input_format: str | None = None
     delimiter: str | None = None
     bad_rows: BadRows = "error"
+    missing_columns: MissingColumns | None = None
     ignore_unknown: bool = False
 
     @property
     def reading(self) -> dict[str, Any]:
         """How tasks read the input, as `hamlet.policies.logs.source.open_source` takes it."""
-        names = ("input_format", "delimiter", "bad_rows", "ignore_unknown")
+        names = ("input_format", "delimiter", "bad_rows", "missing_columns", "ignore_unknown")
         return {**self.columns, **{name: getattr(self, name) for name in names}}
 
 
@@ -343,9 +349,10 @@ class PolicyStream(Follow):
     input_format: str | None = None
     delimiter: str | None = None
     bad_rows: BadRows = "error"
+    missing_columns: MissingColumns | None = None
     output_format: str = "parquet"
 
     @property
     def form(self) -> CsvForm:
         """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows)
+        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)

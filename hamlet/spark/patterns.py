@@ -12,7 +12,7 @@ import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from threading import RLock
 from typing import Any, Unpack
@@ -27,7 +27,9 @@ from pyspark.sql.types import LongType, StructType
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.frontend.reports import Reports
 from hamlet.input.csvform import BadRows, CsvForm
-from hamlet.input.files import event_files, format_of, open_path
+from hamlet.input.files import columns_of, event_files, format_of, matching, open_path
+from hamlet.input.files_protocol import Reader
+from hamlet.input.missing import MissingColumns, finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
 from hamlet.output.place import check_destination, folder_name, staged
@@ -134,13 +136,14 @@ def submit(
     output_format: str = "parquet",
     overwrite: bool = False,
     keep: Sequence[str] = (),
+    missing_columns: MissingColumns | None = None,
 ) -> dict[str, Any]:
     """Run a text over files as a Spark job that writes ``output/query=<name>/part-<number>.<format>``.
 
     Returns
     -------
     dict
-        ``rows``.
+        ``rows``, and ``notes`` about columns that files lack.
     """
     script = parsed(text, dialect, source)
     paths: Mapping[str, Sequence[str]] = named_tables(script, inputs)
@@ -148,12 +151,14 @@ def submit(
     place = check_destination(local_output(output), overwrite, [*kept, *keep])
     rows = 0
     with session(master) as spark, translated():
-        tables = {name: _read(spark, group, input_format) for name, group in paths.items()}
+        notes: list[str] = []
+        form = CsvForm(missing_columns=missing_columns)
+        tables = {name: _read(spark, group, input_format, form, notes) for name, group in paths.items()}
         frames = _Text(text, dialect, source, MAX_STEPS, spark).frames(tables)
         with staged(place, output) as fresh:
             for number, frame in enumerate(frames, 1):
                 rows += _write(frame, fresh / folder_name(f"q{number}"), output_format)
-    return {"rows": rows}
+    return {"rows": rows, "notes": notes}
 
 
 class PatternStreamOptions(FollowOptions, total=False):
@@ -167,6 +172,7 @@ class PatternStreamOptions(FollowOptions, total=False):
     input_format: str | None
     delimiter: str | None
     bad_rows: BadRows
+    missing_columns: MissingColumns | None
     output_format: str
 
 
@@ -181,6 +187,7 @@ class PatternStream(Follow):
     input_format: str | None = None
     delimiter: str | None = None
     bad_rows: BadRows = "error"
+    missing_columns: MissingColumns | None = None
     output_format: str = "parquet"
 
 
@@ -210,7 +217,8 @@ def submit_stream(
     lateness, late
         As for `hamlet.spark.stream`.
     output_format : {'parquet', 'csv', 'json'}
-    input_format, delimiter, bad_rows, master, trigger, available_now, files_per_batch, verbose, conf, log_level
+    input_format, delimiter, bad_rows, missing_columns, master, trigger, available_now, files_per_batch, verbose, conf,
+    log_level
         As for `hamlet.spark.submit_stream`.
 
     Returns
@@ -227,7 +235,7 @@ def submit_stream(
     for name, paths in folders.items():
         if len(paths) != 1:
             raise OptionError(f"--stream follows one folder for table {name}; give one")
-    form = CsvForm(chosen.delimiter, chosen.bad_rows)
+    form = CsvForm(chosen.delimiter, chosen.bad_rows, missing_columns=chosen.missing_columns)
     streaming = chosen.slices, chosen.lateness, chosen.late
     with places(output, checkpoint) as folder:
         watches: list[Watch] = []
@@ -311,8 +319,13 @@ class _Written:
         self.batches += 1
 
 
-def _read(spark: SparkSession, paths: Sequence[str], input_format: str | None) -> DataFrame:
-    """Files as Spark reads them."""
+def _read(
+    spark: SparkSession, paths: Sequence[str], input_format: str | None, form: CsvForm, notes: list[str]
+) -> DataFrame:
+    """Files as Spark reads them, those of each header by themselves: Spark takes columns of CSV by their places.
+
+    What files of this machine lack that others have is an error, or a note that is added.
+    """
     places = [local_path(each) for each in paths]
     for each in places:
         if each is not None and not each.exists() and not any(letter in str(each) for letter in "*?["):
@@ -330,7 +343,27 @@ def _read(spark: SparkSession, paths: Sequence[str], input_format: str | None) -
     reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True)
     if any(each.suffix == ".tsv" for each in known):
         reader = reader.option("sep", "\t")
-    return reader.load(listed)
+    if any(each is None for each in places):
+        return reader.load(listed)
+    files = [
+        file for each in places if each is not None for path in matching(each) or [each] for file in event_files(path)
+    ]
+    if len(files) < 2:
+        return reader.load(listed)
+    opened = [open_path(each, SortKey(""), "", input_format, form) for each in files]
+    for file, column in lacking(map(columns_of, opened), _union(opened), form.missing_columns):
+        rows = next(each.rows for each in opened if each.name == file.name)
+        notes.append(finding(file.name, column, rows or 0))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in opened:
+        alike.setdefault(tuple(one.schema.names), []).append(str(Path(one.name).absolute()))
+    frames = [reader.load(group) for group in alike.values()]
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+
+def _union(readers: Sequence[Reader]) -> list[str]:
+    """All columns of files."""
+    return list(dict.fromkeys(name for each in readers for name in each.schema.names))
 
 
 def _write(frame: DataFrame, folder: Path, output_format: str) -> int:

@@ -63,7 +63,8 @@ def submit(
         As for `hamlet.spark.submit`.
     negate, open_end, time_points
         As for `hamlet.policies.run`.
-    input_format, ignore_unknown, time_column, type_column, order_column, time_unit, delimiter, bad_rows
+    input_format, ignore_unknown, time_column, type_column, order_column, time_unit, delimiter, bad_rows,
+    missing_columns
         As for `hamlet.policies.logs.source.open_source`.
 
     Returns

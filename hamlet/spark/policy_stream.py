@@ -61,7 +61,8 @@ def submit_stream(
     statistics : Rates, optional
         Of the policy's predicates; heavy values get shares of their own. By default all predicates count alike.
     output_format : {'parquet', 'csv', 'json', 'monpoly'}
-    input_format, delimiter, bad_rows, master, trigger, available_now, files_per_batch, verbose, conf, log_level
+    input_format, delimiter, bad_rows, missing_columns, master, trigger, available_now, files_per_batch, verbose, conf,
+    log_level
         As for `hamlet.spark.submit_stream`.
     **options
         Of `hamlet.policies.Monitor`.

@@ -20,6 +20,7 @@ from hamlet.errors import DataError, UnsupportedError, WorkloadError
 from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.files_protocol import Reader
+from hamlet.input.missing import MissingColumns
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
 from hamlet.parallel.routing.joint import hashes_of
@@ -49,6 +50,7 @@ class SpecificationStreamOptions(MonitorOptions, FollowOptions, total=False):
     input_format: str | None
     delimiter: str | None
     bad_rows: BadRows
+    missing_columns: MissingColumns | None
     output_format: str
 
 
@@ -66,6 +68,7 @@ class SpecificationStream(Follow):
     input_format: str | None = None
     delimiter: str | None = None
     bad_rows: BadRows = "error"
+    missing_columns: MissingColumns | None = None
     output_format: str = "parquet"
 
 
@@ -88,7 +91,8 @@ def submit_stream(
     slices : int, optional
         By default the session's parallelism; one where no input binds all streams, which the notes say.
     output_format : {'parquet', 'csv', 'json'}
-    input_format, delimiter, bad_rows, master, trigger, available_now, files_per_batch, verbose, conf, log_level
+    input_format, delimiter, bad_rows, missing_columns, master, trigger, available_now, files_per_batch, verbose, conf,
+    log_level
         As for `hamlet.spark.submit_stream`.
     **options
         Of `hamlet.streams.Monitor`.
@@ -107,7 +111,7 @@ def submit_stream(
     """
     chosen = job_of(SpecificationStream, Options, options)
     time = chosen.run.time_column or "time"
-    form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE)
+    form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE, chosen.missing_columns)
     reading = Reading(SortKey(time), "", chosen.input_format, form)
     name = Path(spec.source).stem
 

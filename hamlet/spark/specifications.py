@@ -15,10 +15,12 @@ from typing import Any, ClassVar, TypedDict, Unpack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
+from pyspark.sql.functions import col, expr
 
 from hamlet.errors import DataError
+from hamlet.input.csvform import CsvForm
 from hamlet.input.files import event_files, matching
+from hamlet.input.missing import MissingColumns
 from hamlet.output.columnar import file_writer
 from hamlet.output.files import check_format
 from hamlet.output.place import check_destination, staged
@@ -31,6 +33,7 @@ from hamlet.streams import Monitor, Specification
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import ChosenFeed, PeriodFeed
+from hamlet.streams.merged import MergedFeed
 from hamlet.streams.program.routing import routed_by
 from hamlet.streams.run import prepare
 from hamlet.streams.saving import decoded, encoded
@@ -53,6 +56,7 @@ class SpecificationSubmitOptions(TypedDict, total=False):
     time_unit: str
     master: str | None
     input_format: str | None
+    missing_columns: MissingColumns | None
     output_format: str
     overwrite: bool
     keep: Sequence[str]
@@ -77,6 +81,7 @@ class SpecificationBatch:
     time_unit: str = "s"
     master: str | None = None
     input_format: str | None = None
+    missing_columns: MissingColumns | None = None
     output_format: str = "parquet"
     overwrite: bool = False
     keep: Sequence[str] = ()
@@ -105,7 +110,7 @@ def submit(
         By default twice the session's parallelism.
     values, start, time_column, time_unit
         As of `hamlet.streams.run`.
-    where, since, until, input_format
+    where, since, until, input_format, missing_columns
         Which events are read, and how.
     master, output_format, overwrite, keep
         As of `hamlet.spark.submit`.
@@ -113,7 +118,7 @@ def submit(
     Returns
     -------
     dict
-        ``events`` and ``rows``.
+        ``events``, ``rows``, and ``notes`` about columns that files lack.
 
     Raises
     ------
@@ -141,6 +146,9 @@ def submit(
         chosen.values,
         (chosen.where, chosen.since, chosen.until),
     )
+    form = CsvForm(missing_columns=chosen.missing_columns)
+    merged = open_feed(files, spec.inputs, time_column=chosen.time_column, input_format=chosen.input_format, form=form)
+    prepare(Monitor(spec, time_column=job.time_column, time_unit=job.unit), merged)
     job.clock = _clock(spec, job, files)
     events_read = 0
     with session(chosen.master) as spark, translated():
@@ -161,9 +169,19 @@ def submit(
             found = mapped(routed.sortWithinPartitions("tick", "file", "row"), partial(_evaluate, job), _FOUND)
             with staged(place, output) as fresh:
                 rows = _write(spec, job, found.orderBy("at", "stream"), fresh, chosen.output_format)
+            notes = merged.findings(_read_of(spec, events, len(files))) if isinstance(merged, MergedFeed) else []
         finally:
             events.unpersist()
-    return {"events": events_read, "rows": rows}
+    return {"events": events_read, "rows": rows, "notes": notes}
+
+
+def _read_of(spec: Specification, events: DataFrame, files: int) -> list[tuple[int, list[str]]]:
+    """How many events each file has, and the inputs that it has values for."""
+    found: list[tuple[int, list[str]]] = [(0, []) for _ in range(files)]
+    columns = [f"count(c{place})" for place in range(len(spec.inputs))]
+    for number, rows, *values in events.groupBy("file").agg(expr("count(*)"), *map(expr, columns)).collect():
+        found[number] = rows, [each.name for each, count in zip(spec.inputs, values, strict=True) if count]
+    return found
 
 
 class _Job:
@@ -203,6 +221,7 @@ class _Job:
         feed = open_feed(path, spec.inputs, **options)
         if where is not None:
             feed = ChosenFeed(path, spec.inputs, where, **options)
+        feed.closed = False  # what files may lack was found before
         if since is None and until is None:
             return feed
         return PeriodFeed(feed, since, until, time_column=self.time_column, time_unit=self.unit)
@@ -226,7 +245,7 @@ def _schema(spec: Specification) -> str:
 
 
 def _clock(spec: Specification, job: _Job, files: list[str]) -> StreamClock:
-    """What the times are; all files must have columns for the inputs."""
+    """What the times are."""
     clocks = set()
     for each in files:
         feed = job.feed(spec, each)

@@ -25,12 +25,15 @@ class Feed:
         Whether a column that is not there is a mistake.
     names : sequence of str or None
         The columns, where they are known before reading.
+    has_header : bool
+        Whether these stand in a header, which may be wrong.
     """
 
     name = "the events"
     rows: int | None = None
     closed = True
     names: Sequence[str] | None = None
+    has_header = False
     file: Path | None = None  # a file of text, which has no types of its own
 
     @property

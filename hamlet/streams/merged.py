@@ -6,16 +6,18 @@ open at once as overlap in time. What is out of order in a file stays so, for th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import DataError, near_miss
+from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import Dropped
 from hamlet.input.hive import types_of
+from hamlet.input.missing import FileColumns, finding, lacking
 from hamlet.input.widening import joined
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
@@ -54,11 +56,14 @@ class MergedFeed(Feed):
     inputs : sequence of ir.Stream
     time_column : str, optional
     time_unit : {'s', 'ms', 'us', 'ns'}
+    missing : {'error', 'null'}, optional
+        What becomes of an input that some files have a column for and others have not, as of
+        `hamlet.input.missing.lacking`.
 
     Raises
     ------
     DataError
-        If some files have a column of an input and others have not.
+        If that is an error.
     """
 
     def __init__(
@@ -69,33 +74,58 @@ class MergedFeed(Feed):
         *,
         time_column: str | None = None,
         time_unit: str = "s",
+        missing: str | None = None,
     ) -> None:
         self.name, self._feeds = name, feeds
-        self.names, self.closed = feeds[0].names, all(each.closed for each in feeds)
+        self.closed = all(each.closed for each in feeds)
+        self.names = None if feeds[0].names is None else list(self._union(each.names or () for each in feeds))
         self.file = feeds[0].file
         counts = [each.rows for each in feeds]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
         self._column, self._unit = time_column, time_unit
-        self._refuse_lacking([each.name for each in inputs])
+        self._inputs, self._missing = [each.name for each in inputs], missing
+        self._counts = [0] * len(feeds)
+        self._seen = [{*(each.names or ())} for each in feeds]
+        unknown = [place for place, each in enumerate(feeds) if each.names is None]
+        for place in unknown if missing == "error" else ():
+            for batch in feeds[place].batches():
+                self._seen[place].update(batch.schema.names)
+        if missing == "error" or not unknown:
+            self._look()
 
-    def _refuse_lacking(self, wanted: Sequence[str]) -> None:
-        """Raise DataError where some files lack a column that others have."""
-        known = [each for each in self._feeds if each.names is not None]
-        problems = []
-        for name in wanted:
-            having = [each for each in known if name in (each.names or ())]
-            for each in known if having else ():
-                if each not in having:
-                    near = near_miss(name, each.names or ())
-                    hint = f"; did you mean {near!r}?" if near else ""
-                    problems.append(f"{each.name}: there is no column {name!r}, which {having[0].name} has{hint}")
-        if problems:
-            raise DataError("\n".join(problems))
+    def _look(self) -> list[tuple[FileColumns, str]]:
+        """The inputs that files lack and others have; of lines of JSON as far as they are read."""
+        files = [
+            FileColumns(each.name, [*each.names] if each.names is not None else sorted(seen), each.has_header)
+            for each, seen in zip(self._feeds, self._seen, strict=True)
+        ]
+        return lacking(files, self._inputs, self._missing)
+
+    @staticmethod
+    def _union(names: Iterable[Sequence[str]]) -> dict[str, None]:
+        return dict.fromkeys(name for each in names for name in each)
+
+    def notes(self) -> list[str]:
+        """Rows that were dropped, row groups that were not read, and what files lack that others have."""
+        own = super().notes()
+        more = [note for each in self._feeds if not each.dropped.rows for note in each.notes()]
+        return [*own, *more, *self.findings()]
+
+    def findings(self, read: Sequence[tuple[int, Iterable[str]]] = ()) -> list[str]:
+        """What files lack that others have; `read` says how many events of each are read, and their columns."""
+        for place, (rows, names) in enumerate(read):
+            self._counts[place] = rows
+            self._seen[place].update(names)
+        counts = {each.name: count for each, count in zip(self._feeds, self._counts, strict=True)}
+        return [finding(file.name, name, counts[file.name]) for file, name in self._look() if counts[file.name]]
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:
         """The types of the columns, where they are known before the events are read."""
-        return self._feeds[0].types
+        known = [each.types for each in self._feeds]
+        if known[0] is None:
+            return None
+        return {name: kind for each in reversed(known) if each is not None for name, kind in each.items()}
 
     def unreadable(self) -> dict[str, str]:
         """The columns that no input can be read from, with their types."""
@@ -105,6 +135,11 @@ class MergedFeed(Feed):
         """Look at all times before the first event is given."""
         for each in self._feeds:
             each.survey(times)
+
+    def leave_out_period(self, since: Any, until: Any, time_unit: str) -> None:
+        """Leave out what is known to lie outside a period without being read."""
+        for each in self._feeds:
+            each.leave_out_period(since, until, time_unit)
 
     @property
     def dropped(self) -> Dropped:
@@ -166,6 +201,8 @@ class MergedFeed(Feed):
         batch = next(rest, None)
         if batch is None:
             return []
+        self._counts[place] += batch.num_rows
+        self._seen[place].update(batch.schema.names)
         clock = times.clock
         ticks = np.maximum.accumulate(self._ticks(times, batch))
         if clock is not None and clock != times.clock:
@@ -175,8 +212,7 @@ class MergedFeed(Feed):
             )
         return [_Head(batch, ticks, rest, place)]
 
-    @staticmethod
-    def _due(heads: list[_Head], bound: int) -> Iterator[pa.RecordBatch]:
+    def _due(self, heads: list[_Head], bound: int) -> Iterator[pa.RecordBatch]:
         """The events up to a time, which are taken from the heads."""
         parts, keys = [], []
         for each in heads:
@@ -188,6 +224,9 @@ class MergedFeed(Feed):
         table = joined(parts)
         if len(parts) > 1:
             table = table.take(pa.array(np.argsort(np.concatenate(keys), kind="stable")))
+        for name in self._inputs if self.closed else ():
+            if name not in table.column_names and name in (self.names or ()):
+                table = table.append_column(name, pa.nulls(table.num_rows))  # none of these files has it
         yield from table.combine_chunks().to_batches()
 
 
@@ -212,6 +251,7 @@ class FolderColumns(Feed):
             if name not in own
         }
         self.name, self.rows, self.closed, self.file = feed.name, feed.rows, feed.closed, feed.file
+        self.has_header = feed.has_header
         self.names = None if feed.names is None else [*feed.names, *self._values]
 
     @property

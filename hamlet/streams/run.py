@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hamlet.errors import UnsupportedError, WorkloadError
 from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.missing import MissingColumns
 from hamlet.output.result import Asked, Results
 from hamlet.runtime.options import made_of, takes
 from hamlet.streams.clock import Times
@@ -23,7 +24,10 @@ from hamlet.streams.specification import Specification
 if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
-_READING = ("input_format", "delimiter", "bad_rows", "order_column", "where", "since", "until", "progress")
+_READING = (
+    *("input_format", "delimiter", "bad_rows", "missing_columns", "order_column", "where", "since", "until"),
+    "progress",
+)
 
 
 @takes(Options)
@@ -35,6 +39,7 @@ def run(
     input_format: str | None = None,
     delimiter: str | None = None,
     bad_rows: BadRows = "error",
+    missing_columns: MissingColumns | None = None,
     order_column: str | None = None,
     where: str | None = None,
     since: Any = None,
@@ -55,7 +60,7 @@ def run(
         As for `hamlet.streams.Monitor`.
     input_format : {'parquet', 'csv', 'json'}, optional
         The format of a file; by default its extension says.
-    delimiter, bad_rows, where, since, until
+    delimiter, bad_rows, missing_columns, where, since, until
         As for `hamlet.run`; a condition speaks of columns other than the time.
     order_column : str, optional
         What orders events of one time; with it, events are sorted.
@@ -86,12 +91,13 @@ def run(
         order_column=order_column,
         time_unit=chosen.time_unit,
         input_format=input_format,
-        form=CsvForm(delimiter, bad_rows),
+        form=CsvForm(delimiter, bad_rows, missing_columns=missing_columns),
     )
     found: list[Found] = []
     drive(monitor, feed, found.extend, progress)
     warnings = feed.notes() + monitor.warnings
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "order_column": order_column}
+    again |= {"missing_columns": missing_columns}
     again |= {"where": where, "since": since, "until": until, "start": chosen.start}
     again |= {"time_column": chosen.time_column, "time_unit": chosen.time_unit}
     part = RowsPart(monitor.form, found, monitor.clock, monitor.start_at or 0)

@@ -126,6 +126,8 @@ class _Parquet(Feed):
 
 
 class _Csv(Feed):
+    has_header = True
+
     def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None, form: CsvForm) -> None:
         self.name, self._path, self.file = str(path), path, path
         self._form, self._mark = form, form.of(path)
@@ -345,11 +347,9 @@ def open_feed(
     if isinstance(source, (Feed, EventSource)):
         return source if isinstance(source, Feed) else _Source(source)
     if isinstance(source, (str, Path)):
-        return _open_path(Path(source), inputs, time_column, input_format, form or CsvForm())
+        return _open_paths([Path(source)], inputs, time_column, input_format, form or CsvForm())
     if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, Path)) for each in source):
-        feeds = [_open_path(Path(each), inputs, time_column, input_format, form or CsvForm()) for each in source]
-        more = f"{feeds[0].name} and {len(feeds) - 1} more"
-        return feeds[0] if len(feeds) == 1 else MergedFeed(feeds, more, inputs, time_column=time_column)
+        return _open_paths([Path(each) for each in source], inputs, time_column, input_format, form or CsvForm())
     if isinstance(source, pa.RecordBatchReader):
         return _Arrow(source)
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
@@ -360,17 +360,32 @@ def open_feed(
     return _Memory(source, inputs)
 
 
-def _open_path(
+def _open_paths(
+    paths: Sequence[Path], inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None, form: CsvForm
+) -> Feed:
+    feeds = [each for path in paths for each in _files(path, inputs, time_column, input_format, form)]
+    shown = str(paths[0]) if len(paths) == 1 else f"{feeds[0].name} and {len(feeds) - 1} more"
+    if len(feeds) == 1:
+        return feeds[0]
+    return MergedFeed(feeds, shown, inputs, time_column=time_column, missing=form.missing_columns)
+
+
+def _files(
+    path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None, form: CsvForm
+) -> Iterator[Feed]:
+    """The events of each file that a path means."""
+    for each in (event_files(path) if path.is_dir() else matching(path)) or [path]:
+        if each.is_dir():  # which a pattern means
+            yield from _files(each, inputs, time_column, input_format, form)
+            continue
+        feed = _open_file(each, inputs, time_column, input_format, form)
+        values = values_in(each, path) if path.is_dir() else {}
+        yield FolderColumns(feed, values) if values else feed
+
+
+def _open_file(
     path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None, form: CsvForm
 ) -> Feed:
-    files = event_files(path) if path.is_dir() else matching(path)
-    if files:
-        feeds = []
-        for each in files:
-            feed = _open_path(each, inputs, time_column, input_format, form)
-            values = values_in(each, path) if path.is_dir() else {}
-            feeds.append(FolderColumns(feed, values) if values else feed)
-        return feeds[0] if len(feeds) == 1 else MergedFeed(feeds, str(path), inputs, time_column=time_column)
     if not path.exists():
         raise DataError(f"no such file: {path}{similar_file(path)}")
     kind = format_of(path, input_format)

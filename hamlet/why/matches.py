@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hamlet.errors import DataError, OptionError, WorkloadError
+from hamlet.input.missing import MissingColumns
 from hamlet.output.plain import json_value
 from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT
 from hamlet.patterns.clause.expressions import Read, placeholder
@@ -44,6 +45,7 @@ def why(
     source: str = "<sql>",
     allow_files: bool = False,
     max_steps: int = MAX_STEPS,
+    missing_columns: MissingColumns | None = None,
 ) -> Evidence:
     """The match behind a row of a statement, or of its absence.
 
@@ -54,7 +56,7 @@ def why(
     row : mapping
         A row of the result, or enough of its columns to name one; of several statements, with ``query``. Where no row
         of the result has them, columns of one row that the clause reads (or ``at``, its place): why none begins there.
-    dialect, source, allow_files, max_steps
+    dialect, source, allow_files, max_steps, missing_columns
         As of `hamlet.sql`.
 
     Raises
@@ -63,7 +65,7 @@ def why(
         If several rows match, or none is named.
     """
     script = parsed(text, dialect, source)
-    host = Host(named_tables(script, tables), files=allow_files)
+    host = Host(named_tables(script, tables), files=allow_files, missing=missing_columns)
     asked = _Asked(script, host, row, max_steps)
     if asked.reports.errors:
         raise WorkloadError(asked.reports.errors)

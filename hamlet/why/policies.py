@@ -140,7 +140,16 @@ def why(
 
 def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that say how the input is read."""
-    known = ("time_column", "type_column", "order_column", "time_unit", "input_format", "delimiter", "bad_rows")
+    known = (
+        "time_column",
+        "type_column",
+        "order_column",
+        "time_unit",
+        "input_format",
+        "delimiter",
+        "bad_rows",
+        "missing_columns",
+    )
     return {name: options[name] for name in (*known, "ignore_unknown") if options.get(name) is not None}
 
 

@@ -42,7 +42,8 @@ REFUSED = [
         for command in ("check", "explain")
         for file in OF
         for option in (
-            *("--where garbage", "--from garbage", "--to 3"), *("--bad-rows drop", "--delimiter ;", "--time-unit ms")
+            *("--where garbage", "--from garbage", "--to 3"),
+            *("--bad-rows drop", "--delimiter ;", "--time-unit ms", "--missing-columns null"),
         )
     ),
     *(
@@ -64,7 +65,7 @@ REFUSED = [
     *(
         ("monitor", "p.mfotl", "e.log", option, "has no columns")
         for option in (
-            *("--order-column o", "--time-column t", "--type-column t", "--delimiter ;"),
+            *("--order-column o", "--time-column t", "--type-column t", "--delimiter ;", "--missing-columns null"),
             *("--where a>1", "--from 1", "--to 2"),
         )
     ),

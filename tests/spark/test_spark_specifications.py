@@ -44,7 +44,7 @@ def test_slices_give_the_rows_of_one_process(tmp_path: Path, spark: SparkSession
     found = submit(spec, str(folder), str(out), values=True, output_format="json", slices=3)
     written = (out / "specification=spend" / "part-00000.json").read_text().splitlines()
     wanted = run(spec, folder, values=True).rows()
-    assert found == {"events": 300, "rows": len(wanted)}
+    assert found == {"events": 300, "rows": len(wanted), "notes": []}
     rows = [json.loads(line) for line in written]
     assert sorted_rows(rows) == sorted_rows(wanted)
     assert [row["time"] for row in rows] == sorted(row["time"] for row in rows)
@@ -68,7 +68,7 @@ def test_events_are_chosen_by_condition_and_period(tmp_path: Path, spark: SparkS
         if place % 3 and place % 7 >= 1 and 3.5 <= time < 22
     ]
     wanted = run(spec, events, values=True).rows()
-    assert found == {"events": len(events), "rows": len(wanted)}
+    assert found == {"events": len(events), "rows": len(wanted), "notes": []}
     written = (out / "specification=spend" / "part-00000.json").read_text().splitlines()
     assert sorted_rows([json.loads(line) for line in written]) == sorted_rows(wanted)
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hamlet.errors import DataError
 from hamlet.streams import Specification, run
 
 SPEC = Specification.parse("input a: Int64  output n := n.offset(by: -1).defaults(to: 0) + a  output b := a")
@@ -56,16 +55,6 @@ def test_files_of_large_batches(tmp_path: Path) -> None:
     for place in range(3):
         written(tmp_path / f"{place}.jsonl", events[place::3])
     assert computed(tmp_path) == computed(events)
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_column_that_one_file_lacks_is_told_before_any_row(ending: str, tmp_path: Path) -> None:
-    written(tmp_path / f"a.{ending}", [{"time": 1, "a": 1}])
-    written(tmp_path / f"b.{ending}", [{"time": 2, "A": 2}])
-    with pytest.raises(
-        DataError, match=rf"b\.{ending}: there is no column 'a', which .*a\.{ending} has; did you mean 'A'"
-    ):
-        computed(tmp_path)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])

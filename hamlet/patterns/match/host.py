@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError
-from hamlet.input.input_schema import missing_column
+from hamlet.input.missing import FileColumns, finding, lacking
 
 if TYPE_CHECKING:
     import duckdb
@@ -136,6 +136,13 @@ class Host:
         Whether tables have their columns alone, no row: to check a text.
     timezone : str
         In which times with a zone are read and shown.
+    missing : {'error', 'null'}, optional
+        What becomes of a column that one of several files of a table lacks, as of `hamlet.input.missing.lacking`.
+
+    Attributes
+    ----------
+    notes : list of str
+        What to know of the tables: columns that files lack.
     """
 
     def __init__(
@@ -146,8 +153,11 @@ class Host:
         threads: int | None = None,
         empty: bool = False,
         timezone: str = "UTC",
+        missing: str | None = None,
     ) -> None:
         module = _duckdb()
+        self.notes: list[str] = []
+        self._missing = missing
         self._error: type[Exception] = module.Error
         self.connection: duckdb.DuckDBPyConnection = module.connect(
             config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "true" if files else "false"}
@@ -163,7 +173,7 @@ class Host:
         execute("SET preserve_insertion_order = true")
         if threads is not None:
             execute(f"SET threads = {int(threads)}")
-        self._paths = paths = {name: _paths(value) for name, value in tables.items() if _is_path(value)}
+        paths = {name: _paths(value) for name, value in tables.items() if _is_path(value)}
         if not files:
             allowed = [each for group in paths.values() for each in group]
             if allowed:
@@ -187,27 +197,25 @@ class Host:
         readers = {_reader(each) for each in paths}
         if len(readers) > 1:
             raise DataError(f"table {name!r} has files of several formats; give files of one format")
-        listed, some = ", ".join(map(_text, paths)), " LIMIT 0" if self._empty else ""
+        some = " LIMIT 0" if self._empty else ""
         try:
-            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {readers.pop()}([{listed}]){some}")
+            if len(paths) > 1:
+                self._look(paths)
+            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {_reading(paths)}{some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
 
-    def _told(self, error: Exception) -> HostError:
-        """What the host raised; where files of a table differ, which one lacks what is said instead."""
-        if "chema mismatch" in str(error):
-            for paths in self._paths.values():
-                self._refuse_lacking(paths)
-        return host_error(error)
-
-    def _refuse_lacking(self, paths: Sequence[str]) -> None:
-        """Raise DataError where some files of a table lack a column that others have."""
-        known = {each: self.names(f"(FROM {_reader(each)}([{_text(each)}]))") for each in paths}
-        for first, columns in known.items():
-            for path, names in known.items():
-                lacking = [each for each in columns if each not in names]
-                if lacking:
-                    raise DataError(f"{path}: {missing_column(lacking[0], names)}, and {first} has it")
+    def _look(self, paths: Sequence[str]) -> None:
+        """Find which files of a table lack a column that others have."""
+        known = [
+            FileColumns(each, self.names(f"(FROM {_reading([each])})"), _reader(each) == "read_csv") for each in paths
+        ]
+        wanted = list(dict.fromkeys(name for file in known for name in file.columns))
+        counts: dict[str, int] = {}
+        for file, column in lacking(known, wanted, self._missing):
+            if file.name not in counts:
+                [(counts[file.name],)] = self.execute(f"SELECT count(*) FROM {_reading([file.name])}").fetchall()
+            self.notes.append(finding(file.name, column, counts[file.name]))
 
     def execute(self, text: str) -> duckdb.DuckDBPyConnection:
         """Run one text of the host's SQL.
@@ -219,7 +227,7 @@ class Host:
         try:
             return self.connection.execute(text)
         except self._error as error:
-            raise self._told(error) from None
+            raise host_error(error) from None
 
     def arrow(self, text: str) -> pa.Table:
         """The rows of a query."""
@@ -227,7 +235,7 @@ class Host:
             found = self.connection.sql(text)
             return pa.table({}) if found is None else found.to_arrow_table()
         except self._error as error:
-            raise self._told(error) from None
+            raise host_error(error) from None
 
     def names(self, table: str) -> list[str]:
         """The columns of a table."""
@@ -292,6 +300,13 @@ def _reader(path: str) -> str:
     if suffix not in _READERS:
         raise DataError(f"{path}: the extension {suffix!r} is not known; tables are .parquet, .csv or .jsonl files")
     return _READERS[suffix]
+
+
+def _reading(paths: Sequence[str]) -> str:
+    """The host's call that reads files of one format: by the names of columns, and all lines of JSON for these."""
+    reader = _reader(paths[0])
+    whole = f", sample_size = -1, maximum_sample_files = {len(paths)}" if reader == "read_json" else ""
+    return f"{reader}([{', '.join(map(_text, paths))}], union_by_name = true{whole})"
 
 
 def _text(value: str) -> str:

@@ -49,6 +49,8 @@ def sql(
         Most steps of one start where conditions read the labels of the match so far.
     threads : int, optional
         Of DuckDB.
+    missing_columns : {'error', 'null'}, optional
+        What becomes of a column that one of several files of a table lacks, as for `hamlet.run`.
 
     Returns
     -------
@@ -63,8 +65,11 @@ def sql(
     """
     chosen = made_of(Whole, options, ("source",))
     script = parsed(text, chosen.dialect, source)
-    host = Host(named_tables(script, tables), files=chosen.allow_files, threads=chosen.threads)
+    host = Host(
+        named_tables(script, tables), files=chosen.allow_files, threads=chosen.threads, missing=chosen.missing_columns
+    )
     again = {"dialect": chosen.dialect, "allow_files": chosen.allow_files, "max_steps": chosen.max_steps}
+    again |= {"missing_columns": chosen.missing_columns}
     asked = Asked(
         partial(_why, text, tables, {**again, "source": source}),
         partial(_explained, text, chosen.dialect, source),
@@ -253,7 +258,7 @@ def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None =
             found.append(TablePart(f"q{len(found) + 1}", "statement", table, pa.Table.to_pylist, column="query"))
     if reports.errors:
         raise WorkloadError(reports.errors)
-    return Results(found, stats, (), asked)
+    return Results(found, stats, host.notes, asked)
 
 
 class StatementRun:

@@ -204,7 +204,7 @@ def open_source(
     counted : (int, int), optional
         Of events in columns, the first and the last time that `Source.stats` count; by default all do.
     **columns
-        ``time_column, type_column, order_column, time_unit, delimiter, bad_rows`` of
+        ``time_column, type_column, order_column, time_unit, delimiter, bad_rows, missing_columns`` of
         `hamlet.input.events.open_events`. A bad row of a log is a time-point with a mistake.
 
     Raises
@@ -221,10 +221,10 @@ def open_source(
                 f"a log of MonPoly has no columns, so {option('where')}, {option('since')} and {option('until')} "
                 "cannot choose from it; put the condition in the policy"
             )
-        named = [name for name in ("order_column", "delimiter") if columns.get(name) is not None]
+        named = [name for name in ("order_column", "delimiter", "missing_columns") if columns.get(name) is not None]
         named += [name for name in ("time", "type") if columns.get(f"{name}_column") not in (None, name)]
         if named:
-            name = named[0] if "_" in named[0] or named[0] == "delimiter" else f"{named[0]}_column"
+            name = named[0] if named[0] not in ("time", "type") else f"{named[0]}_column"
             raise OptionError(f"a log of MonPoly has no columns, so {option(name)} says nothing; leave it out")
         types = types_of(signature)
         file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)

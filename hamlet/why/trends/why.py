@@ -26,7 +26,7 @@ from hamlet.why.trends.rows import aggregates_of, reason_of
 _MOST_SAMPLES = 3
 _MOST_FORBIDDEN = 20
 _EDGES = ("window_start", "window_end")
-_READING = ("input_format", "delimiter", "bad_rows", "since", "until")
+_READING = ("input_format", "delimiter", "bad_rows", "missing_columns", "since", "until")
 _OPENING = ("time_column", "type_column", "order_column", "time_unit", "timezone", *_READING[:3])
 
 
@@ -155,7 +155,9 @@ class _Row:
         query = analysed.query
         self._analysed, self._clock = analysed, source.schema.clock
         self._options = {
-            name: value for name, value in options.items() if name not in ("input_format", "delimiter", "bad_rows")
+            name: value
+            for name, value in options.items()
+            if name not in ("input_format", "delimiter", "bad_rows", "missing_columns")
         }
         self._work, self._columns = _with_groups(workload.select([query.name]), analysed)
         types = frozenset(analysed.types.values()) if query.semantics is not Semantics.CONTIGUOUS else None

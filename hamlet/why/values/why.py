@@ -100,7 +100,9 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
         **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
         time_column=given.get("time_column"),
         time_unit=given.get("time_unit", "s"),
-        form=CsvForm(given.get("delimiter"), given.get("bad_rows", "error")),
+        form=CsvForm(
+            given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
+        ),
     )
     prepare(monitor, feed)
     inputs = spec.program.streams[: spec.program.inputs]
