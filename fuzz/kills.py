@@ -26,6 +26,7 @@ NOTATIONS = {
     "policy": (["monitor", "p.mfotl", "--signature", "p.sig"], "{0} publish({0})", "@"),
     "query": (["run", "q.sase"], '"time": {0}, "type": "A", "x": {0}}}', "{"),
     "specification": (["monitor", "s.lola", "--values"], '"time": {0}, "x": {0}}}', "{"),
+    "row pattern": (["run", "m.sql"], '"time": {0}, "x": {0}}}', "{"),
 }
 PAIRS = (("file", "file"), ("file", "kafka"), ("kafka", "file"), ("kafka", "kafka"))
 
@@ -35,6 +36,8 @@ def prepared(folder: Path) -> None:
     (folder / "p.mfotl").write_text("publish(x) AND EXISTS y. (ONCE[1,5] publish(y)) AND y + 3 = x")
     (folder / "p.sig").write_text("publish(x: int)")
     (folder / "q.sase").write_text("RETURN COUNT(*), SUM(A.x) PATTERN A+ WITHIN 3 s SLIDE 1 s")
+    clause = "ORDER BY time MEASURES FIRST(x) AS a, COUNT(*) AS n PATTERN (p q{2}) WITHIN 5 DEFINE q AS x > PREV(x)"
+    (folder / "m.sql").write_text(f"SELECT a, a + n - 1 AS time FROM events MATCH_RECOGNIZE ({clause})")
     (folder / "s.lola").write_text("input x: Int64  output n := n.offset(by: -1).defaults(to: 0) + x  trigger n > 0")
 
 
@@ -61,7 +64,7 @@ class Run:
         prepared(folder)
         name = uuid.uuid4().hex[:8]
         self.topics = {"in": f"in-{name}", "out": f"out-{name}"}
-        self.file = folder / "events"
+        self.file = folder / ("events.log" if notation == "policy" else "events.jsonl")
         self.file.touch()
         self.source = str(self.file) if source == "file" else f"kafka://{brokers}/{self.topics['in']}?group=g-{name}"
         self.sink = "out" if sink == "file" else f"kafka://{brokers}/{self.topics['out']}"
@@ -104,7 +107,7 @@ class Run:
 
     def whole(self) -> list[str]:
         """The rows of a run over all events so far that are final without the end of the input."""
-        with self._process(["--input", "events", "--output", "-", "--output-format", "json"], 2) as run:
+        with self._process(["--input", self.file.name, "--output", "-", "--output-format", "json"], 2) as run:
             text = run.communicate(timeout=WAIT)[0].decode()
         behind = self.sent - 1  # what the last event has not decided is of its own time, or of a window open then
         rows = [json.loads(line) for line in text.splitlines()]
@@ -114,7 +117,7 @@ class Run:
             if (
                 row["window_end"] <= behind
                 if "window_end" in row
-                else self.notation != "policy" or row["time"] < behind
+                else self.notation == "specification" or row["time"] < behind
             )
         ]
 

@@ -194,10 +194,13 @@ def json_lines(rows: QueryRows, clock: Clock, with_query: bool) -> Iterator[str]
     query = f'"query": {_json_text(rows.name)}, ' if with_query else ""
     keys = [f", {_json_text(column.name)}: " for column in rows.columns]
     quoted = '"' if clock.is_timestamp else ""
+    window, head = None, ""
     for row in rows.rows:
-        start, end = edges(row, clock)
-        start, end = ("null" if edge is None else f"{quoted}{edge}{quoted}" for edge in (start, end))
-        parts = [f'{{{query}"window_start": {start}, "window_end": {end}']
+        if window != row[:2] or not head:  # many rows are of one window
+            window = row[:2]
+            start, end = ("null" if edge is None else f"{quoted}{edge}{quoted}" for edge in edges(row, clock))
+            head = f'{{{query}"window_start": {start}, "window_end": {end}'
+        parts = [head]
         for key, column, value in zip(keys, rows.columns, row[2:], strict=True):
             parts += key, _json_value(value, column)
         yield "".join(parts) + "}\n"
@@ -208,6 +211,9 @@ def _json_text(text: str) -> str:
 
 
 def _json_value(value: Any, column: ResultColumn) -> str:
+    kind = type(value)
+    if kind is int or (kind is float and math.isfinite(value)):
+        return number_text(value)
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "null"
     if isinstance(value, str):

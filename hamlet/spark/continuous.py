@@ -44,6 +44,7 @@ from hamlet.output.place import folder_name
 from hamlet.output.typed import typed_rows, typed_schema
 from hamlet.parallel.routing.placement import plain
 from hamlet.parallel.routing.routing import MOST_CLASSES
+from hamlet.spark.cell_states import whole, writing
 from hamlet.spark.frames import arrow_schema
 from hamlet.spark.job import Job
 from hamlet.spark.online import QueryWork, met
@@ -58,7 +59,7 @@ from hamlet.spark.tasks import Shipment
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 DELAY = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
-STATE_KEY, STATE_VALUE = "cell int", "cells int, saved binary"
+STATE_KEY, STATE_VALUE = "cell int, part int", "cells int, saved binary"
 COUNTS = -1  # a bucket that holds no rows but what the slice has counted
 OBSERVED = "hamlet"  # the name of the counters in Spark's progress
 
@@ -153,10 +154,12 @@ class _Processor(StatefulProcessor):
 
     def _closed(self, rows: Iterator[Row]) -> Iterator[Row]:
         cells: dict[int, Slice] = {}
+        kept, before = self._parts(), dict[int, bytes | None]()
         for row in rows:
             cell = row["slice"]
             if cell not in cells:
-                cells[cell] = self._work.opened(cell, self._saved(cell))
+                before[cell] = whole(kept[cell]) if cell in kept else loaded(self._initial, cell)
+                cells[cell] = self._work.opened(cell, before[cell])
             cells[cell].take(row["first"], row["latest"], row["read"], row["events"])
         none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "load": 0}
         for cell in sorted(cells):
@@ -165,19 +168,22 @@ class _Processor(StatefulProcessor):
                 yield _row(bucket=bucket, rows=data, cell=cell, **none)
             counts = {name: getattr(found, name) for name in ("late_events", "kept_bytes", "latest", "load")}
             yield _row(bucket=COUNTS, rows=None, events=found.read, cell=cell, **counts)
-            self._state.updateValue((cell,), (self._work.slices, found.save()))
+            written = writing(kept.get(cell, ()), before.pop(cell), found.save())
+            self._state.updateValue((cell, written.part), (self._work.slices, written.data))
+            for part in written.dropped:
+                self._state.removeKey((cell, part))
 
-    def _saved(self, cell: int) -> bytes | None:
-        """The monitor of a cell as the last micro-batch left it."""
-        if not self._state.containsKey((cell,)):
-            return loaded(self._initial, cell)
-        cells, monitor = self._state.getValue((cell,)) or (None, b"")
-        if cells != self._work.slices:
-            raise OptionError(
-                f"the checkpoint was made with {cells} slices, and the job has {self._work.slices} now\n"
-                f"hint: give partitions={cells} (--partitions {cells}), or begin with a new checkpoint"
-            )
-        return bytes(monitor)
+    def _parts(self) -> dict[int, list[bytes]]:
+        """The states of all cells of the slice, as micro-batches have written them."""
+        found: dict[int, dict[int, bytes]] = {}
+        for (cell, part), (cells, data) in self._state.iterator():
+            if cells != self._work.slices:
+                raise OptionError(
+                    f"the checkpoint was made with {cells} slices, and the job has {self._work.slices} now\n"
+                    f"hint: give partitions={cells} (--partitions {cells}), or begin with a new checkpoint"
+                )
+            found.setdefault(cell, {})[part] = bytes(data)
+        return {cell: [parts[part] for part in sorted(parts)] for cell, parts in found.items()}
 
     def close(self) -> None:
         """Spark's name for the end."""

@@ -13,11 +13,14 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hamlet.errors import RestoreError
+from hamlet.spark.cell_states import whole
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun
 from hamlet.spark.input import local_path
 
@@ -159,8 +162,9 @@ def moved(spark: SparkSession, checkpoint: str, kept: Plan, places: Sequence[int
     for each in [] if before is None else sorted(Path(before).iterdir()):
         shutil.copyfile(each, folder / each.name)  # of cells that have met no event since the last time
     if last >= 0:
-        for row in _states(spark, old, last).toLocalIterator():
-            Path(folder, str(row["cell"])).write_bytes(row["saved"])
+        rows = _states(spark, old, last).toLocalIterator()
+        for cell, parts in groupby(rows, itemgetter("cell")):
+            Path(folder, str(cell)).write_bytes(whole([bytes(each["saved"]) for each in parts]))
     write_plan(checkpoint, plan)
     for name in _SPARKS if not kept.generation else ():
         place = Path(old, name)
@@ -200,9 +204,10 @@ def balanced(loads: Mapping[int, int], places: Sequence[int]) -> tuple[int, ...]
 
 
 def _states(spark: SparkSession, checkpoint: str, batch: int) -> DataFrame:
-    """The cells in Spark's store after a micro-batch."""
+    """The cells in Spark's store after a micro-batch, the parts of each one after the other."""
     reader = spark.read.format("statestore").option("stateVarName", STATE).option("batchId", batch)
-    return reader.load(checkpoint).selectExpr("user_map_key.cell AS cell", "user_map_value.saved AS saved")
+    found = reader.load(checkpoint).selectExpr("user_map_key.*", "user_map_value.saved AS saved")
+    return found.orderBy("cell", "part")
 
 
 def loaded(initial: str | None, cell: int) -> bytes | None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet
-from bench import online, streams, worker, workloads
+from bench import live, online, streams, worker, workloads
 from bench.answers import WrongAnswer
 from bench.cases import CASES, curves, jobs, limits, neighbours, peers, ranges, row_patterns, service, sharing
 from bench.peers import spark_programme
@@ -198,3 +198,12 @@ def test_row_patterns_answer_and_run(subject: Callable[[], Subject]) -> None:
     assert made.answer().checks
     for contender in made.contenders().values():
         contender.run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "form"), [("queries", "csv"), ("star", "arrow")])
+def test_latency_from_socket_to_socket(monkeypatch: pytest.MonkeyPatch, name: str, form: str) -> None:
+    monkeypatch.setattr(live, "QUIET", 0.5)
+    found = live.measured(live.Subject(name, form), 20_000, 2.3 if name == "queries" else 10.5)
+    assert found["rows"] > 0
+    assert found["p50_ms"] < 2000

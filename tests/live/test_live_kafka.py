@@ -170,7 +170,12 @@ def read(brokers: str, isolation: str) -> list[bytes]:
 
 @pytest.mark.parametrize(
     ("notation", "source", "sink"),
-    [("policy", "file", "kafka"), ("query", "kafka", "file"), ("specification", "kafka", "kafka")],
+    [
+        ("policy", "file", "kafka"),
+        ("query", "kafka", "file"),
+        ("specification", "kafka", "kafka"),
+        ("row pattern", "kafka", "file"),
+    ],
 )
 def test_each_row_once_after_kills(notation: str, source: str, sink: str, tmp_path: Path) -> None:
     brokers = os.environ.get("KAFKA_BOOTSTRAP") or Broker().address
