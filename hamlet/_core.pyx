@@ -786,14 +786,19 @@ cdef class Kernel(Interface):
 
     def live(self):
         """Which keys have an open window: 1 by their number; uint8 array of shape (keys,)."""
-        cdef Core* k = &self.core
-        cdef Py_ssize_t key
-        cdef int query
+        cdef const Core* k = &self.core
+        cdef Py_ssize_t key, states = k.states
+        cdef int query, number
         found = np.zeros(k.keys, dtype=np.uint8)
         cdef uint8_t[::1] view = found
-        for key in range(k.keys):
+        for number in range(k.bands):
+            for key in range(k.keys):
+                if k.band[number].seat[key].block != NULL:
+                    view[key] = 1
+                    states -= k.band[number].queries
+        for key in range(k.keys if states else 0):  # of queries that are in no band, or were handed over
             for query in range(k.queries):
-                if k.state[key * k.queries + query] != NULL or operators[SIMD].bytes(k, query, key):
+                if k.state[key * k.queries + query] != NULL:
                     view[key] = 1
                     break
         return found

@@ -63,80 +63,87 @@ class Beside:
         self._whole = source.rows is not None and source.rows <= FEW_EVENTS
 
     def rows(
-        self, asked: Mapping[int, Query], found: Sequence[QueryRows], settled: Collection[int]
-    ) -> Iterator[tuple[AnalysedQuery, Rows]]:
+        self, asked: Mapping[int, Sequence[Query]], found: Sequence[QueryRows], settled: Collection[int]
+    ) -> Iterator[tuple[AnalysedQuery, list[list[Mapping[str, Any]]]]]:
         """The rows of some queries in other words: all of them of few events, else those of some windows and groups.
 
         Parameters
         ----------
-        asked : mapping of int to Query
-            The place of a query in the workload, and its other words.
+        asked : mapping of int to sequence of Query
+            The place of a query in the workload, and its other words, whose rows are lists side by side.
         found : sequence of QueryRows
             The rows of each query of the workload.
         settled : collection of int
             Places whose further rows nobody needs; may grow meanwhile.
         """
         queries = self._workload.analysis.queries
-        places = [place for place in asked if self._whole or not (queries[place].upstream or asked[place].session)]
-        looked_at: dict[int, list[Part]] = {}
-        for place in places[:MOST_QUERIES] if self._source.repeatable else ():
-            looked_at[place] = [Part()] if self._whole else _parts(queries[place], found[place], self._source.schema)
-        for turn in range(_MOST_WINDOWS):
+        places = [place for place in asked if self._whole or not (queries[place].upstream or asked[place][0].session)]
+        known: set[tuple[int, Part]] = set()
+        for turn in range(_MOST_WINDOWS if self._source.repeatable else 0):
             together: dict[Part, list[int]] = {}
-            for place, parts in looked_at.items():
-                if turn < len(parts) and place not in settled:
-                    together.setdefault(parts[turn], []).append(place)
+            for place in places[:MOST_QUERIES]:
+                if place in settled:
+                    continue
+                part = Part() if self._whole else _part(queries[place], found[place], self._source.schema, turn)
+                if part is not None and (place, part) not in known:
+                    known.add((place, part))
+                    together.setdefault(part, []).append(place)
             for part, alike in together.items():
                 for place, rows in self._rows_of(part, alike, asked).items():
                     yield queries[place], rows
 
     def _rows_of(
-        self, part: Part, places: Sequence[int], asked: Mapping[int, Query]
-    ) -> dict[int, list[Mapping[str, Any]]]:
+        self, part: Part, places: Sequence[int], asked: Mapping[int, Sequence[Query]]
+    ) -> dict[int, list[list[Mapping[str, Any]]]]:
         """The rows of queries that look at one part of the events."""
         queries, text = self._workload.analysis.queries, self._workload.analysis.text
         own = text.queries if any(queries[place].upstream for place in places) else ()
-        names = {f"{queries[place].query.name} {place}": place for place in places}
-        others = [replace(asked[place], name=name) for name, place in names.items()]
-        made: dict[int, list[Mapping[str, Any]]] = {}
+        made: dict[int, list[list[Mapping[str, Any]]]] = {}
+        to: dict[str, list[Mapping[str, Any]]] = {}
+        others = []
+        for place in places:
+            made[place] = [[] for _ in asked[place]]
+            for number, (words, rows) in enumerate(zip(asked[place], made[place], strict=True)):
+                others.append(replace(words, name=f"{queries[place].query.name} {place} {number}"))
+                to[others[-1].name] = rows
         start = self._source.schema.clock.present(part.window)
         try:
             again = Workload.parse(to_text(replace(text, queries=(*own, *others))))
             for row in self._rerun(again, part, _MOST_EVENTS) or ():
-                if row["query"] in names and (part.period is None or row["window_start"] == start):
-                    made.setdefault(names[row["query"]], []).append(row)
+                if row["query"] in to and (part.period is None or row["window_start"] == start):
+                    to[row["query"]].append(row)
         except HamletError:  # what the user wrote is right, whatever is wrong with other words for it
             return {}
         return made
 
 
-def _parts(query: AnalysedQuery, rows: QueryRows, schema: Schema) -> list[Part]:
-    """Some windows that have rows, the group of the row among them where it can be told.
+def _part(query: AnalysedQuery, rows: QueryRows, schema: Schema, turn: int) -> Part | None:
+    """The window of a row, and its group where that can be told; None where there is no such row.
 
-    It is the first row, one in the middle, and the one with the largest number.
+    It is the first row, then one in the middle, then the one with the largest number.
     """
     filled = [piece for piece in rows.pieces if len(piece.starts)]
     if not filled:
-        return []
-    middle = filled[len(filled) // 2]
-    chosen = [(filled[0], 0), (middle, len(middle.starts) // 2)]
-    for place, column in enumerate(rows.columns):
-        if column.kind == "count" and len(chosen) < _MOST_WINDOWS:
-            largest = [largest_of(piece.values[place]) or 0 for piece in filled]
-            most = max(range(len(filled)), key=largest.__getitem__)
-            numbers = [each or 0 for each in filled[most].values[place].tolist()]
-            chosen.append((filled[most], max(range(len(numbers)), key=numbers.__getitem__)))
+        return None
+    piece, row = filled[0], 0
+    if turn == 1:
+        piece = filled[len(filled) // 2]
+        row = len(piece.starts) // 2
+    elif turn == 2:
+        counts = (place for place, column in enumerate(rows.columns) if column.kind == "count")
+        place = next(counts, None)
+        if place is None:
+            return None
+        piece = max(filled, key=lambda each: largest_of(each.values[place]) or 0)
+        numbers = [each or 0 for each in piece.values[place].tolist()]
+        row = max(range(len(numbers)), key=numbers.__getitem__)
+    where = _group(query, rows, piece, row)
+    if query.query.within is None:
+        return Part(None, where)
     more = 0 if query.query.longest is None else query.query.longest.ticks(schema.clock.ticks_per_second)[0]
-    found: dict[Part, None] = {}
-    for piece, row in chosen:
-        where = _group(query, rows, piece, row)
-        if query.query.within is None:
-            found[Part(None, where)] = None
-            continue
-        start, end = int(piece.starts.column()[row]), int(piece.ends.column()[row])
-        period = start - 2 * more, end + more  # a NOT before a trend looks as far back as the trend may
-        found[Part(period, where, start)] = None
-    return list(found)
+    start, end = int(piece.starts.column()[row]), int(piece.ends.column()[row])
+    period = start - 2 * more, end + more  # a NOT before a trend looks as far back as the trend may
+    return Part(period, where, start)
 
 
 def _group(query: AnalysedQuery, rows: QueryRows, piece: Piece, row: int) -> str | None:

@@ -109,7 +109,7 @@ def doubts_of_selections(
         The rows of each query.
     """
     keys = keys_of(schema)
-    ordinary, visits = {}, {}
+    words: dict[int, tuple[Query, Query]] = {}
     for query, tally in zip(workload.analysis.queries, tallies, strict=True):
         if tally.most >= LARGE and may_explode(query) and not may_mix(query, keys):
             items = (
@@ -117,16 +117,11 @@ def doubts_of_selections(
                 *(ReturnItem(each, alias=f"n{i}") for i, each in enumerate(_counts(query))),
             )
             asked = replace(query.query, items=items, having=None, top=None)
-            ordinary[query.index], visits[query.index] = asked, replace(asked, semantics=Semantics.NEXT)
-    if not ordinary:
-        return
+            words[query.index] = asked, replace(asked, semantics=Semantics.NEXT)
     settled: set[int] = set()
-    others: dict[int, dict[Any, Mapping[str, Any]]] = {}
-    for query, again in beside.rows(visits, found, settled):
-        others.setdefault(query.index, {}).update({_row_of(query, row): row for row in again})
-    for query, again in beside.rows(ordinary, found, settled):
-        known = others.get(query.index, {})
-        for row in again if query.index not in settled else ():
+    for query, (ordinary, visits) in beside.rows(words, found, settled):
+        known = {_row_of(query, row): row for row in visits}
+        for row in ordinary:
             beside_it = known.get(_row_of(query, row))
             for number, each in enumerate(_counts(query)):
                 value = row[f"n{number}"]

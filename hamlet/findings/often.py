@@ -50,10 +50,10 @@ def doubts_of_sums(workload: Workload, beside: Beside, found: Sequence[QueryRows
                 for i, pair in enumerate(pairs)
                 for one, name in zip(pair, "se", strict=True)
             ]
-            asked[query.index] = replace(query.query, items=(*with_groups(query.query), *items))
+            asked[query.index] = (replace(query.query, items=(*with_groups(query.query), *items)),)
     said: dict[tuple[str, ...], tuple[list[str], str]] = {}
     settled: set[int] = set()
-    for query, again in beside.rows(asked, found, settled):
+    for query, (again,) in beside.rows(asked, found, settled):
         for texts, sentence in _different(query, again):
             settled.add(query.index)
             said.setdefault(texts, ([], sentence))[0].append(query.query.name)
