@@ -60,9 +60,10 @@ def formula(draw: random.Random, free: tuple[str, ...], depth: int) -> str:
     if kind == 8:
         return f"EVENTUALLY{interval(draw, True)} ({formula(draw, free, below)})"
     if kind == 9:
-        operator = draw.choice(["HISTORICALLY", "ALWAYS", "NOT ONCE", "NOT EVENTUALLY"])
-        inner = formula(draw, part(draw, free), below)
-        return f"({formula(draw, free, below)}) AND {operator}{interval(draw, True)} ({inner})"
+        operator = draw.choice(["HISTORICALLY", "ALWAYS", "ONCE", "EVENTUALLY"])
+        no, inner = draw.choice(["", "NOT "]), formula(draw, part(draw, free), below)
+        reach = interval(draw, operator in ("ALWAYS", "EVENTUALLY"))
+        return f"({formula(draw, free, below)}) AND {no}{operator}{reach} ({inner})"
     if kind in (10, 11, 12, 13):
         no = draw.choice(["", "", "NOT "])
         operator = draw.choice(["SINCE", "UNTIL"])

@@ -185,6 +185,12 @@ SAFE = [
     "LET islast() = NEXT[10000d,*] TRUE IN LET notfirst() = PREVIOUS TRUE IN islast() AND notfirst()",
     "FORALL x. p(x) IMPLIES q(x)",
     "tp(i) AND ts(t) AND tpts(i, t)",
+    "p(x) AND NOT HISTORICALLY q(x)",
+    "p(x) AND NOT HISTORICALLY[2,*) q(x)",
+    "p(x) AND NOT HISTORICALLY (q(x) OR p(x))",
+    "(NOT HISTORICALLY q(x)) SINCE p(x)",
+    "(NOT ALWAYS[0,5] q(x)) UNTIL[0,3] p(x)",
+    "(NOT HISTORICALLY[0,5] q(x)) TRIGGER p(x)",
 ]
 
 

@@ -34,7 +34,7 @@ def moved_in_time(part: Formula, around: Formula) -> list[Formula]:
         case Temporal("HISTORICALLY" | "ALWAYS" as operator, interval, body) if not isinstance(part, Throughout):
             kind = "ONCE" if operator == "HISTORICALLY" else "EVENTUALLY"
             no = Not(Temporal(kind, interval, negation(body), span=span), span=span)
-            return [And(around, no, span=span), _vacuous(part, around, kind)]
+            return [And(around, no, span=span), vacuous(part, around, kind)]
         case Temporal(operator, interval, body) if operator in _DUAL:
             if interval.high is None and operator == "ONCE":
                 return []
@@ -83,8 +83,8 @@ def _dual(part: Trigger | Release, around: Formula) -> Formula:
     return made
 
 
-def _vacuous(part: Temporal, around: Formula, kind: str) -> Formula:
-    """HISTORICALLY or ALWAYS as: throughout the interval, or nothing lies in the interval."""
+def vacuous(part: Temporal, around: Formula, kind: str) -> Formula:
+    """HISTORICALLY or ALWAYS as: throughout the interval, or nothing lies in the interval, which `kind` looks for."""
     span = part.span
     throughout = Throughout(part.operator, part.interval, part.body, span=span)
     nothing = Not(Temporal(kind, part.interval, Truth(True), span=span), span=span)

@@ -71,13 +71,26 @@ def _termdivides(term: Term) -> bool:
 
 
 def pushed(formula: Formula) -> Formula:
-    """The negation, pushed inwards as far as AND and OR go."""
+    """The negation, pushed inwards as far as AND and OR go, and below ONCE and EVENTUALLY of a negation."""
     found = negation(formula)
     if isinstance(found, Not) and isinstance(found.body, And):
         return Or(pushed(found.body.left), pushed(found.body.right), span=found.span)
+    if isinstance(found, Not) and (dual := opposite(found.body)) is not None:
+        return dual
     if isinstance(found, And):
         return And(found.left, found.right, span=found.span)
     return found
+
+
+def opposite(formula: Formula) -> Temporal | None:
+    """What ONCE or EVENTUALLY of a negation is the negation of: HISTORICALLY or ALWAYS, finite if its body is."""
+    if not isinstance(formula, Temporal) or formula.operator not in ("ONCE", "EVENTUALLY"):
+        return None
+    body = pushed(formula.body)
+    if isinstance(body, Not):
+        return None
+    every = "HISTORICALLY" if formula.operator == "ONCE" else "ALWAYS"
+    return Temporal(every, formula.interval, body, span=formula.span)
 
 
 def test_of(test: Formula) -> tuple[Term, Term | str, str]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hamlet.policies.analysis.range_propagation import moved_in_time
+from hamlet.policies.analysis.range_propagation import moved_in_time, vacuous
 from hamlet.policies.analysis.rewriting import (
     Defined,
     Earlier,
@@ -43,7 +43,7 @@ from hamlet.policies.operators.nodes import (
 from hamlet.policies.operators.recursion import Known
 from hamlet.policies.plan.conjunction import Conjunction
 from hamlet.policies.plan.planned_matches import build_match
-from hamlet.policies.plan.planned_operands import Built, UnsafeError, divides, placed, test_of
+from hamlet.policies.plan.planned_operands import Built, UnsafeError, divides, opposite, placed, test_of
 from hamlet.policies.plan.planned_times import build_dual, build_recursion, build_since_until, build_temporal
 from hamlet.policies.relations.values import Pool
 from hamlet.policies.syntax.formula import (
@@ -352,7 +352,13 @@ class Planner:
                 others = tuple(name for name in variables_of(around) if name not in groups)
                 beside = Exists(others, around, span=span) if others else around
                 return [replace(part, body=And(beside, body, span=body.span))]
-        return moved_in_time(part, around)
+        made = moved_in_time(part, around)
+        dual = opposite(part)
+        if isinstance(part, Temporal) and dual is not None:
+            every = dual if self.attempt(dual) is not None else vacuous(dual, around, part.operator)
+            if self.attempt(every) is not None:
+                made.insert(0, And(around, Not(every, span=span), span=span))
+        return made
 
     def truth(self) -> Built:
         """All time-points."""
