@@ -26,6 +26,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import progress_bar, summary_line
+from hamlet.cli.rtlola_names import RTLOLA_OPTIONS, by_other_names
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
 from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
@@ -108,6 +109,7 @@ POLICY_OPTIONS = (
     click.option("--load", metavar="FILE", type=click.Path(), help="Go on from the state that --save has kept."),
     click.option("--values", is_flag=True, help="Rows of the output streams of specifications, too."),
     click.option("--start", metavar="TIME", help="When the clocks of specifications start: 0, or a time-stamp."),
+    *RTLOLA_OPTIONS,
     click.option(
         "--max-deadlines",
         metavar="N",
@@ -181,9 +183,10 @@ def command(
         raise click.UsageError("--load, --save and --stop-at-first are for --verdicts satisfied")
     if options["every_time_point"] and output_format != "monpoly":
         raise click.UsageError("--every-time-point is for --output-format monpoly")
-    own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends")}
+    own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends", "offline", "verbosity")}
     only_for(list(grouped), own, ".lola", "stream specifications")
     refuse_unheard(grouped, live=goes_on)
+    by_other_names(options)
     settings = settings_of(options)
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")

@@ -180,7 +180,7 @@ def _follow(
     since, until, where, queries = chosen
     quiet, form, bad_rows = (options.pop(name) for name in ("quiet", "input_format", "bad_rows"))
     delimiter = options.pop("delimiter")
-    for name in ("trace", "report"):
+    for name in ("trace", "report", "missing_columns"):
         options.pop(name)
     lateness = options["lateness"]
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness

@@ -28,6 +28,8 @@ TASKS = {
     "query csv": (["run", "q.sase"], b"time,type,x\n", b"%d,A,%d\n"),
     "specification json": (["monitor", "s.lola"], b"", b'{"time": %d, "x": %d}\n'),
     "specification csv": (["monitor", "s.lola"], b"time,x\n", b"%d,%d\n"),
+    "pattern json": (["run", "m.sql"], b"", b'{"time": %d, "x": %d}\n'),
+    "pattern csv": (["run", "m.sql"], b"time,x\n", b"%d,%d\n"),
 }
 
 
@@ -37,6 +39,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "p.sig").write_text("publish(x: int)")
     (tmp_path / "q.sase").write_text("RETURN COUNT(*), SUM(A.x) PATTERN A+ WITHIN 1 s")
     (tmp_path / "s.lola").write_text('input x: Int64  trigger x > 0 "big"')
+    clause = "ORDER BY time MEASURES FIRST(time) AS time, FIRST(x) AS x PATTERN (p) DEFINE p AS x > 0"
+    (tmp_path / "m.sql").write_text(f"SELECT * FROM events MATCH_RECOGNIZE ({clause})")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -122,6 +126,8 @@ BAD = {
     "query csv": b"5,A,1,2\n",
     "specification json": b"[5]\n",
     "specification csv": b"noon,5\n",
+    "pattern json": b'{"time": 5,\n',
+    "pattern csv": b"5,5,5\n",
 }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from hamlet.cli import main
 from hamlet.errors import DataError, OptionError
 from hamlet.streams import Monitor, Specification, run
 
@@ -166,3 +168,42 @@ def test_what_a_user_gives_and_is_no_time_of_this_clock(times: pa.Array, until: 
 def test_a_unit_that_there_is_not() -> None:
     with pytest.raises(OptionError, match="unit 'min' is unknown"):
         run(Specification.parse(COUNT), pa.table({"time": [0], "a": [1]}), time_unit="min")
+
+
+@pytest.mark.parametrize(
+    ("offline", "ours"),
+    [
+        ("relative", ["--start", "0"]),
+        ("relative-float-secs", ["--start", "0"]),
+        ("relative-uint-nanos", ["--start", "0", "--time-unit", "ns"]),
+        ("absolute-unix", []),
+    ],
+)
+def test_times_by_the_names_of_rtlola(
+    offline: str, ours: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.lola").write_text("input x: Int64\noutput n @2s := x.hold(or: 0)\ntrigger n > 1")
+    times = [5 * 10**9, 7 * 10**9, 11 * 10**9] if offline.endswith("nanos") else [5, 7, 11]
+    (tmp_path / "e.csv").write_text("time,x\n" + "".join(f"{each},{place}\n" for place, each in enumerate(times)))
+    common = ["monitor", str(tmp_path / "s.lola"), "--input", str(tmp_path / "e.csv"), "--output", "-", "--quiet"]
+    found = []
+    for more in ([*ours, "--values"], ["--offline", offline, "--verbosity", "outputs"]):
+        assert main([*common, *more]) == 0
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
+    assert found[0].count('"stream": "n"') == (5 if ours else 3)
+    assert main([*common, *ours]) == 0
+    expected = capsys.readouterr().out
+    assert main([*common, "--offline", offline, "--verbosity", "violations"]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_times_from_the_event_before_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.lola").write_text("input x: Int64\ntrigger x > 1")
+    for more, said in (
+        (["--offline", "offset-nanos"], "add them up"),
+        (["--offline", "relative", "--start", "3"], "leave them out"),
+        (["--verbosity", "loud"], "not one of"),
+    ):
+        assert main(["monitor", str(tmp_path / "s.lola"), "--input", "-", *more]) == 2
+        assert said in capsys.readouterr().err
