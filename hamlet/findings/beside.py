@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from hamlet.errors import HamletError
 from hamlet.findings.reasons import MOST_QUERIES, Again
 from hamlet.language.meaning import AnalysedQuery
@@ -24,6 +26,8 @@ Rerun = Callable[[Workload, "Part", int], Rows | None]  # None where there are m
 FEW_EVENTS = 10_000  # of an input that is read again whole
 _MOST_EVENTS = 500_000  # of one window
 _MOST_WINDOWS = 3  # of a query that are read again
+_MOST_PARTS = 8  # windows that are read again at a time
+_FEW_GROUPS = 4  # of one of them
 _PLAIN = (AttributeType.INT, AttributeType.STRING)
 
 
@@ -80,17 +84,22 @@ class Beside:
         places = [place for place in asked if self._whole or not (queries[place].upstream or asked[place][0].session)]
         known: set[tuple[int, Part]] = set()
         for turn in range(_MOST_WINDOWS if self._source.repeatable else 0):
-            together: dict[Part, list[int]] = {}
+            together: dict[Part, dict[int, str | None]] = {}  # by window, of each query its group
+            near: int | None = None
             for place in places[:MOST_QUERIES]:
                 if place in settled:
                     continue
-                part = Part() if self._whole else _part(queries[place], found[place], self._source.schema, turn)
-                if part is not None and (place, part) not in known:
-                    known.add((place, part))
-                    together.setdefault(part, []).append(place)
-            for part, alike in together.items():
-                for place, rows in self._rows_of(part, alike, asked).items():
-                    yield queries[place], rows
+                part = Part() if self._whole else _part(queries[place], found[place], self._source.schema, turn, near)
+                if part is None or (place, part) in known:
+                    continue
+                known.add((place, part))
+                near = part.window if near is None else near
+                together.setdefault(replace(part, where=None), {})[place] = part.where
+            for part, groups in list(together.items())[:_MOST_PARTS]:
+                for few in _few_groups(groups):
+                    where = None if None in few.values() else " OR ".join(dict.fromkeys(map(str, few.values())))
+                    for place, rows in self._rows_of(replace(part, where=where), list(few), asked).items():
+                        yield queries[place], rows
 
     def _rows_of(
         self, part: Part, places: Sequence[int], asked: Mapping[int, Sequence[Query]]
@@ -117,31 +126,46 @@ class Beside:
         return made
 
 
-def _part(query: AnalysedQuery, rows: QueryRows, schema: Schema, turn: int) -> Part | None:
+def _few_groups(groups: Mapping[int, str | None]) -> Iterator[dict[int, str | None]]:
+    """Queries of one window that need all of its events, then those of which a few groups will do."""
+    everything: dict[int, str | None] = {place: None for place, where in groups.items() if where is None}
+    if everything:
+        yield everything
+    chosen = list(dict.fromkeys(where for where in groups.values() if where is not None))[:_FEW_GROUPS]
+    if chosen:
+        yield {place: where if where in chosen else chosen[0] for place, where in groups.items() if where is not None}
+
+
+def _part(query: AnalysedQuery, rows: QueryRows, schema: Schema, turn: int, near: int | None) -> Part | None:
     """The window of a row, and its group where that can be told; None where there is no such row.
 
-    It is the first row, then one in the middle, then the one with the largest number.
+    First a row of the first window, then one of a window in the middle (that of `near`, where there is one), then of
+    the window that has the largest count; where there are counts, the row of the largest one of the window.
     """
     filled = [piece for piece in rows.pieces if len(piece.starts)]
     if not filled:
         return None
+    counts = next((place for place, column in enumerate(rows.columns) if column.kind == "count"), None)
     piece, row = filled[0], 0
     if turn == 1:
         piece = filled[len(filled) // 2]
         row = len(piece.starts) // 2
+        if near is not None:
+            row = min(int(np.searchsorted(piece.starts.column(), near)), len(piece.starts) - 1)
     elif turn == 2:
-        counts = (place for place, column in enumerate(rows.columns) if column.kind == "count")
-        place = next(counts, None)
-        if place is None:
+        if counts is None:
             return None
-        piece = max(filled, key=lambda each: largest_of(each.values[place]) or 0)
-        numbers = [each or 0 for each in piece.values[place].tolist()]
-        row = max(range(len(numbers)), key=numbers.__getitem__)
+        piece = max(filled, key=lambda each: largest_of(each.values[counts]) or 0)
+        row = piece.values[counts].largest(slice(0, len(piece.starts)))
+    starts = piece.starts.column()
+    start, end = int(starts[row]), int(piece.ends.column()[row])
+    if counts is not None:
+        first, last = np.searchsorted(starts, start), np.searchsorted(starts, start, "right")
+        row = piece.values[counts].largest(slice(int(first), int(last)))
     where = _group(query, rows, piece, row)
     if query.query.within is None:
         return Part(None, where)
     more = 0 if query.query.longest is None else query.query.longest.ticks(schema.clock.ticks_per_second)[0]
-    start, end = int(piece.starts.column()[row]), int(piece.ends.column()[row])
     period = start - 2 * more, end + more  # a NOT before a trend looks as far back as the trend may
     return Part(period, where, start)
 
@@ -153,7 +177,7 @@ def _group(query: AnalysedQuery, rows: QueryRows, piece: Piece, row: int) -> str
     columns = {item.value.name: i for i, item in enumerate(query.query.items) if isinstance(item.value, Attribute)}
     parts = []
     for name in query.grouping:
-        value = piece.values[columns[name]].tolist()[row] if name in columns else None
+        value = piece.values[columns[name]].at(row) if name in columns else None
         if isinstance(value, (int, str)) and not isinstance(value, bool) and rows.columns[columns[name]].type in _PLAIN:
             parts.append(to_text(Comparison("=", Reference(EVENT, name), Literal(value))))
     return " AND ".join(parts) or None

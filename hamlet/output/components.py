@@ -24,7 +24,7 @@ from hamlet.input.columns import Int64Array
 from hamlet.kernel.column_builder import gathered, logarithms
 from hamlet.language.query import Aggregate, ReturnItem
 from hamlet.output.distinct import Sets, estimates
-from hamlet.output.numbers import Bools, Doubles, Integers, ScaledDoubles
+from hamlet.output.numbers import BeyondDoubles, Bools, Doubles, Integers, ScaledDoubles
 from hamlet.planner import scaled
 from hamlet.planner.aggregates import REGISTERS, SCALED, SIZES, Component, ComponentKey, Layout
 
@@ -76,6 +76,23 @@ class Values:
         if self.valid is not None and not self.valid.all():
             found = [value if there else None for value, there in zip(found, self.valid.tolist(), strict=True)]
         return found if self.places is None else [found[place] for place in self.places.tolist()]
+
+    def at(self, row: int) -> Any:
+        """The value of one row, as `tolist` has it."""
+        place = row if self.places is None else int(self.places[row])
+        only = slice(place, place + 1)
+        valid = None if self.valid is None else self.valid[only]
+        return replace(self, data=self.data[only], valid=valid, places=None).tolist()[0]
+
+    def largest(self, rows: slice) -> int:
+        """The row of the largest of some numbers; of those beyond doubles the first."""
+        data = np.array([each or 0 for each in self.data], object) if isinstance(self.data, list) else self.data
+        data = data[rows] if self.places is None else data[self.places[rows]]
+        if isinstance(data, Integers):
+            data = data.doubles()
+        elif isinstance(data, BeyondDoubles):
+            data = data.nearest
+        return int(rows.start + np.argmax(data))
 
     def chosen(self, rows: Int64Array) -> Values:
         """Some of the rows."""

@@ -112,7 +112,7 @@ class Integers:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, rows: Int64Array) -> Integers:
+    def __getitem__(self, rows: Int64Array | slice) -> Integers:
         return Integers(self.words, self.starts[rows], self.sizes[rows])
 
     def tolist(self) -> list[int]:
@@ -155,7 +155,7 @@ class ScaledDoubles:
     def __len__(self) -> int:
         return len(self.mantissas)
 
-    def __getitem__(self, rows: Int64Array) -> ScaledDoubles:
+    def __getitem__(self, rows: Int64Array | slice) -> ScaledDoubles:
         return ScaledDoubles(self.mantissas[rows], self.exponents[rows])
 
     def pairs(self) -> list[scaled.Scaled]:
@@ -188,6 +188,9 @@ class BeyondDoubles:
 
     def __len__(self) -> int:
         return len(self.nearest)
+
+    def __getitem__(self, rows: Int64Array | slice) -> BeyondDoubles:
+        return BeyondDoubles(self.nearest[rows], self.values[rows])
 
     @property
     def beyond(self) -> Bools:

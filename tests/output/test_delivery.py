@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import hamlet
 from hamlet.findings.beside import Beside
 from hamlet.kernel.column_builder import by_window
+from hamlet.output.components import Values
 from hamlet.output.digits import number_text
 from hamlet.output.numbers import BeyondDoubles, Integers, ScaledDoubles
 from hamlet.output.query_rows import dicts_of
@@ -230,3 +231,21 @@ def test_infinite_tables_make_no_python_number(monkeypatch: pytest.MonkeyPatch) 
         table = hamlet.run(workload, stream, numbers=numbers, count_type="double").table("q1")
         assert table["count"].to_pylist() == table["sum_B_v"].to_pylist() == [math.inf] * 2
         assert table["log2_count"].to_pylist() == [1499.0] * 2
+
+
+def test_one_row_of_a_column() -> None:
+    """As the whole column has it, without making the whole."""
+    present = np.array([True, False, True])
+    pairs = ScaledDoubles(np.array([1.5, 0.25, 1.75]), np.array([0, 0, 2048]))
+    columns = [
+        Values(np.array([3, -9, 2]), present),
+        Values(Integers.of([1 << 80, -5, 7])),
+        Values(pairs.presented()),
+        Values(np.array([0, 1, 0]), objects=["x", "y"], places=np.array([1, 1, 0], np.int32)),
+        Values([4, None, 1 << 70]),
+    ]
+    for each in columns:
+        assert [each.at(row) for row in range(3)] == each.tolist()
+    assert [columns[place].largest(slice(0, 3)) for place in (1, 2, 4)] == [0, 2, 2]
+    assert columns[1].largest(slice(1, 3)) == 2
+    assert Values(np.array([1, 9]), places=np.array([0, 1, 0], np.int32)).largest(slice(0, 3)) == 1
