@@ -24,6 +24,7 @@ from hamlet.errors import DataError, OptionError
 from hamlet.input.files import similar_file
 
 READ = 1 << 20  # bytes that are read at once
+_QUICK = getattr(socket, "TCP_QUICKACK", None)  # of Linux
 _PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 _LOOK = 0.05  # seconds between two looks at files that may have grown
 _WHOLE = (".parquet", ".pq", ".gz", ".bz2", ".zst")
@@ -203,6 +204,10 @@ class ListenSource(Source):
         assert self._stream is not None
         try:
             data = self._connection.recv(READ)
+            if _QUICK is not None and self._path is None:
+                # A sender with small writes waits for their acknowledgement, and that may be held back 40 ms; said anew
+                # after each read, since the kernel forgets it.
+                self._connection.setsockopt(socket.IPPROTO_TCP, _QUICK, 1)
         except BlockingIOError:
             return
         except OSError:  # it was reset
