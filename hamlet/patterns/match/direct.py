@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Rows of a push up to which they are taken one by one (3 to 8 us each; a batch in the host takes 20 ms and more), and
 # up to which they still are where rows were taken so before: all that is kept would have to be moved.
-FEW, STILL_FEW = 1024, 8192
+FEW, STILL_FEW = 1024, 1 << 15
 _BEFORE_ALL = -(2**63)
 _ROW_BYTES = 56  # of a tuple
 _CELL_BYTES = 24  # of a number in it
