@@ -64,7 +64,7 @@ class Job:
 
     def batches(self) -> int:
         """How much has been written."""
-        return len(list((self.folder / "out").rglob("part-0*"))) if (self.folder / "out").is_dir() else 0
+        return len(list((self.folder / "out").glob("*=*/part-0*")))
 
     def slices(self) -> int:
         """For the next start."""
