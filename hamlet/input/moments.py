@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import Decimal, InvalidOperation
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -207,6 +207,9 @@ def shown(ticks: pa.Array, kind: pa.DataType) -> pa.Array:
 # ------------------------------------------------------------------------------------------------------------- numbers
 
 
+_NANOSECOND = Decimal(1).scaleb(-9)
+
+
 def nanoseconds_of(value: Any) -> int:
     """A number of seconds in nanoseconds.
 
@@ -252,9 +255,10 @@ def _exact(row: int, value: Any) -> int:
         raise NoTimeError(row, value) from None
     if number and number.adjusted() > 12:
         raise NoTimeError(row, value, _FAR)
-    nanoseconds = number.scaleb(9)
-    if nanoseconds.as_tuple().exponent < -40 or nanoseconds != nanoseconds.to_integral_value():  # type: ignore[operator]
+    _, digits, exponent = number.as_tuple()
+    if int(exponent) < -9 and any(digits[9 + int(exponent) :]):  # all digits count, more than a context keeps
         raise NoTimeError(row, value, _FINE)
+    nanoseconds = number.quantize(_NANOSECOND).scaleb(9)
     if abs(nanoseconds) > MOST_TICKS:
         raise NoTimeError(row, value, _FAR)
     return int(nanoseconds)
@@ -318,7 +322,7 @@ def _of_decimals(column: pa.ChunkedArray) -> pa.Array:
     try:
         found = column.cast(EXACT_SECONDS)
     except pa.ArrowInvalid:
-        _raise_first(column)
+        return _one_by_one(column)
     return of_exact(found)
 
 
@@ -356,7 +360,7 @@ def _of_text(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         try:
             return pa.chunked_array([_of_decimals(texts)], FRACTION)
         except pa.ArrowNotImplementedError:
-            _raise_first(texts)
+            return pa.chunked_array([_one_by_one(texts)], FRACTION)
     return _timestamps(texts)
 
 
@@ -370,12 +374,10 @@ def _whole(texts: pa.ChunkedArray) -> pa.ChunkedArray:
         raise
 
 
-def _raise_first(column: pa.ChunkedArray) -> NoReturn:
-    """The error for the first value that is no number of seconds."""
-    for row, value in enumerate(column.to_pylist()):
-        if value is not None:
-            _exact(row, value)
-    raise AssertionError("every value is a number of seconds")
+def _one_by_one(column: pa.ChunkedArray) -> pa.Array:
+    """Seconds that Arrow does not take as decimals, such as those of a hundred zeros; raises at what is no number."""
+    found = [None if value is None else _exact(row, value) for row, value in enumerate(column.to_pylist())]
+    return pa.array(found, pa.int64()).cast(FRACTION)
 
 
 def _timestamps(texts: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -230,3 +230,24 @@ def test_outputs_show_seconds(tmp_path: Path, suffix: str, capsys: pytest.Captur
     asked = ["run", str(tmp_path / "w.sase"), "--input", str(tmp_path / "e.csv"), "--output", "-"]
     assert main([*asked, "--output-format", suffix]) == 0
     assert "1700000000.623456789" in capsys.readouterr().out  # all digits, though doubles have not as many
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "dicts", "texts"])
+def test_digits_beyond_what_decimals_keep(ending: str, tmp_path: Path) -> None:
+    """A time of fifty digits is refused for its last ones, and read where these are zeros."""
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 10 s")
+
+    def source(written: str) -> Any:
+        path = tmp_path / f"e.{ending}"
+        if ending in ("dicts", "texts"):
+            return [{"time": Decimal(written) if ending == "dicts" else written, "type": "A"}]
+        line = f"time,type\n{written},A\n" if ending == "csv" else f'{{"time": {written}, "type": "A"}}\n'
+        path.write_text(line)
+        return path
+
+    for zeros in (20, 28, 29, 50):
+        with pytest.raises(hamlet.DataError):
+            hamlet.run(workload, source("0.2" + "0" * zeros + "7253"))
+    assert len(hamlet.run(workload, source("0.2" + "0" * 20))) == 1
+    if ending in ("dicts", "texts"):
+        assert len(hamlet.run(workload, source("0.2" + "0" * 60))) == 1
