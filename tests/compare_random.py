@@ -10,10 +10,13 @@ import argparse
 import ast
 import random
 import sys
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -192,6 +195,21 @@ def snippet(case: Case, extra: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _wild(seeds: range) -> int:
+    from tests.wild_queries import compare_wild
+
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                counts[compare_wild(seed, Path(folder))] += 1
+            except AssertionError as error:
+                sys.stdout.write(f"seed {seed}: {error}\n")
+                return 1
+    sys.stdout.write(f"{dict(counts)}\n")
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparison; 0 where all cases agree."""
     parser = argparse.ArgumentParser(prog="python -m tests.compare_random", description="compare engine and oracle")
@@ -202,10 +220,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--decisions", choices=["random"], help="about sharing: by lot, per burst")
     parser.add_argument("--whole", action="store_true", help="take whole windows at once in batches of any size")
     parser.add_argument("--chunks", action="store_true", help="threads compute chunks of a few events")
+    parser.add_argument(
+        "--wild", action="store_true", help="values, times and streams at the edges (tests.wild_queries)"
+    )
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of hamlet.run")
     asked = parser.parse_args(arguments)
     first, _, last = asked.seeds.partition(":")
     seeds = range(int(first), int(last) if last else int(first) + 1)
+    if asked.wild:
+        return _wild(seeds)
     extra = dict(map(parsed, asked.option))
     started = time.monotonic()
     failures = 0

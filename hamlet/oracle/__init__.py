@@ -172,7 +172,10 @@ def windows(query: Query, stream: Stream, ticks_per_second: int, zone: str | Non
     offset = None if query.offset is None else _ticks(query.offset, ticks_per_second)
     first, last = min(times), max(times)
     if zone is None:
-        starts = (k * slide + (offset or 0) % slide for k in range((first - width) // slide - 1, last // slide + 1))
+        near = {
+            k for time in {*times} for k in range((time - width) // slide - 1, time // slide + 1)
+        }  # silences are long
+        starts = (k * slide + (offset or 0) % slide for k in sorted(near))
         edges = ((start, start + width) for start in starts)
     else:
         seconds = [each / ticks_per_second for each in (width, slide, offset or 0)]

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 import hamlet
+import hamlet.matching
 import hamlet.policies
 import hamlet.streams
 from hamlet.errors import HamletError
@@ -106,6 +109,14 @@ trigger v > 25 "high"
 }
 
 
+CLAUSES = {
+    "row by row": "PARTITION BY k ORDER BY time MEASURES SUM(b.v) AS s, COUNT(*) AS n, LAST(s) AS last PATTERN (a b+) "
+    "WITHIN 30 DEFINE a AS v < 20, b AS v > PREV(v)",
+    "in batches": "PARTITION BY k ORDER BY time MEASURES MAX(b.v) AS most PATTERN (PERMUTE(a, b) c?) WITHIN 20 "
+    "DEFINE a AS s <> 'text 3', b AS v > 10, c AS v > FIRST(v)",
+}
+
+
 def cases() -> dict[str, Case]:
     found: dict[str, Case] = {}
     pushed = parts(events_of(400, "ABC", 5))
@@ -126,6 +137,12 @@ def cases() -> dict[str, Case]:
         specification = hamlet.streams.Specification.parse(text)
         made = partial(hamlet.streams.Monitor, specification, time_column="time")
         found["specification " + name] = Case(made, partial(hamlet.streams.Monitor.restore, specification), values)
+    schema = pa.schema([("time", "int64"), ("type", "string"), ("k", "int64"), ("v", "int64"), ("s", "string")])
+    for name, clause in CLAUSES.items():
+        text = f"SELECT * FROM e MATCH_RECOGNIZE ({clause})"
+        rows = pushed if name == "row by row" else parts(events[:160], (60,))
+        made = partial(hamlet.matching.Matcher, text, schema)
+        found["pattern " + name] = Case(made, partial(hamlet.matching.Matcher.restore, text), rows)
     return found
 
 

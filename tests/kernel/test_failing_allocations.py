@@ -33,4 +33,4 @@ def test_an_allocation_that_fails_is_an_error_and_no_crash(tmp_path: Path, strid
         [*command, *more], cwd=HERE.parents[1], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("allocations") == 17
+    assert done.stdout.count("allocations") == 19

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 
 import hamlet
 from hamlet.matching import Matcher
-from tests.random_patterns import Generator, pushed
+from tests.random_patterns import Generator, compare_wild, pushed
 
 SCHEMA = pa.schema(
     [
@@ -95,6 +96,33 @@ def test_random_patterns_row_by_row() -> None:
         assert found == expected, f"seed {seed}\n{case.sql}\n{case.rows}"
         shown += bool(expected)
     assert shown > 1
+
+
+def test_random_patterns_at_the_edges(tmp_path: Path) -> None:
+    found = []
+    for seed in range(16):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        found.append(compare_wild(seed, folder))
+    assert found.count("equal") > 12
+
+
+EDGE = 2**63 - 1
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_times_at_both_ends_of_64_bits(size: int) -> None:
+    """A start and a row further apart than 64 bits say, durations and lateness beyond the ends."""
+    clause = "ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a+) WITHIN {} DEFINE a AS v > 0"
+    rows = [{"k": "x", "ts": ts, "v": 1} for ts in (-EDGE - 1, -EDGE, 0, EDGE - 1, EDGE)]
+    for within, expected in ((1, [2, 1, 2]), (EDGE, [2, 3]), (0, [1, 1, 1, 1, 1])):
+        for lateness in (0, 10, 2**40):
+            matcher = matcher_of(clause.format(within), lateness=lateness)
+            found = [row for at in range(0, 5, size) for row in matcher.push(rows[at : at + size])] + matcher.close()
+            assert [row["n"] for row in found] == expected
+        table = pa.Table.from_pylist(rows, pa.schema([("k", "string"), ("ts", "int64"), ("v", "int64")]))
+        text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause.format(within)})"
+        assert [row["n"] for row in hamlet.sql(text, {"t": table}).rows()] == expected
 
 
 def matcher_of(clause: str, **options: Any) -> Matcher:

@@ -8,7 +8,7 @@ so that a long run of starts that all fail together costs its length once.
 Contract: as in `_walk`; a partition's cells have as many columns as the programs read.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memmove
 
@@ -54,6 +54,11 @@ cdef void* _grown(void* old, Py_ssize_t size) except NULL:
     if found == NULL:
         raise MemoryError
     return found
+
+
+cdef inline bint is_later(int64_t start, int64_t within, int64_t time) noexcept nogil:
+    """Whether a time is more than so much later than a start; the two may lie further apart than 64 bits say."""
+    return time > start and <uint64_t> time - <uint64_t> start > <uint64_t> within
 
 
 cdef class Live:
@@ -102,7 +107,7 @@ cdef class Live:
         self.start_step, self.columns, self.back, self.skip = start, columns, back, skip
         self.steps, self.count, self.programs = self.kinds.shape[0], len(programs), programs
         self.bounded = within is not None
-        self.within = within if self.bounded else 0
+        self.within = min(within, INT64_MAX) if self.bounded else 0
         self.seen = <int64_t*>calloc(self.steps, sizeof(int64_t))
         self.stack = <int32_t*>malloc((2 * self.steps + 2) * sizeof(int32_t))
         self.codes = <const int64_t**>calloc(self.count + 1, sizeof(int64_t*))
@@ -285,7 +290,7 @@ cdef class Partition:
         cdef const uint8_t* holds = self.holds + self.at * live.count
         cdef Py_ssize_t i
         cdef int32_t step
-        cdef bint beyond = live.bounded and self.times[self.at] - self.times[self.start] > live.within
+        cdef bint beyond = live.bounded and is_later(self.times[self.start], live.within, self.times[self.at])
         live.stamp += 1
         self.at += 1
         if not beyond:
@@ -318,7 +323,7 @@ cdef class Partition:
             while self.way_count and self.at < count:
                 self._step()
             if self.way_count:
-                late = live.bounded and self.times[self.start] + live.within < mark
+                late = live.bounded and is_later(self.times[self.start], live.within, mark)
                 if not late:
                     return None
             self.begun = False
@@ -408,4 +413,4 @@ cdef class Partition:
         """The time after which the start is decided whatever comes, None without one."""
         if not self.live.bounded or self.start >= len(self.rows):
             return None
-        return self.times[self.start] + self.live.within
+        return min(int(self.times[self.start]) + self.live.within, INT64_MAX)

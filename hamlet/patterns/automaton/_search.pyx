@@ -266,26 +266,24 @@ cdef class Search:
             found[i] = NULL
         return found
 
-    def __dealloc__(self):
+    cdef void _free(self, void** found, Py_ssize_t count) noexcept:
+        """Free what pointers point to, and them; there are none where memory ended before."""
         cdef Py_ssize_t i
-        for i in range(self.sets):
-            free(self.places[i])
-            free(self.counts[i])
-            free(self.listed[i])
-        for i in range(self.sums.shape[0]):
-            free(self.whole[i])
-            free(self.real[i])
-            free(self.filled[i])
-        free(self.places)
-        free(self.counts)
-        free(self.listed)
+        for i in range(count if found != NULL else 0):
+            free(found[i])
+        free(found)
+
+    def __dealloc__(self):
+        self._free(<void**>self.places, self.sets)
+        self._free(<void**>self.counts, self.sets)
+        self._free(<void**>self.listed, self.sets)
+        self._free(<void**>self.whole, self.sums.shape[0])
+        self._free(<void**>self.real, self.sums.shape[0])
+        self._free(<void**>self.filled, self.sums.shape[0])
         free(self.path)
         free(self.state)
         free(self.columns)
         free(self.conditions)
-        free(self.whole)
-        free(self.real)
-        free(self.filled)
         free(self.steps)
         free(self.labels)
         free(self.stack_step)

@@ -56,8 +56,14 @@ class LeadingTime:
             pass
         raise OptionError(f"cannot read {time!r} as a time of '{self.text}' ({self.type})")
 
-    def earlier(self, lateness: Lateness) -> str:
-        """What stands behind a time in SQL to have the one that is earlier by the lateness."""
+    def earlier(self, time: str, lateness: Lateness) -> str:
+        """The time in SQL that is earlier by the lateness than another one; of integers no less than all are."""
+        behind = self._behind(lateness)
+        if behind and pa.types.is_integer(self.type):
+            return f"greatest(CAST({time} AS HUGEINT){behind}, {-(2**63)})"
+        return f"{time}{behind}"
+
+    def _behind(self, lateness: Lateness) -> str:
         seconds = seconds_of(lateness)
         if self.clock is not None:
             ticks = ticks_of(lateness, self.clock)

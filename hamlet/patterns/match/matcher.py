@@ -477,7 +477,7 @@ class Matcher(Monitor):
         kind = self._host.types("(SELECT m FROM __hamlet_mark)")["m"]
         before = "max(h) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         times = f"SELECT ({self._time.text}) AS t FROM __hamlet_given"
-        highest = f"SELECT t, CAST(t{self._time.earlier(self.options.lateness)} AS {kind}) AS h FROM ({times})"
+        highest = f"SELECT t, CAST({self._time.earlier('t', self.options.lateness)} AS {kind}) AS h FROM ({times})"
         marks = f"SELECT t, h, greatest({self._mark_text()}, {before}) AS m FROM ({highest})"
         late = "coalesce(t < m, false) AS late, max(greatest(m, h)) OVER () AS after"
         return self._host.arrow(f"SELECT t, m, {late} FROM ({marks})")
@@ -611,7 +611,9 @@ class Matcher(Monitor):
             passed = np.zeros(len(ends), np.bool_)
         else:
             self._host.register("__hamlet_mark", self._mark_table())
-            passed_text = f"coalesce({ordered.time} + ({within.text}) < {self._mark_text()}, false)"
+            assert self._time is not None
+            time = f"CAST({ordered.time} AS HUGEINT)" if pa.types.is_integer(self._time.type) else ordered.time
+            passed_text = f"coalesce({time} + ({within.text}) < {self._mark_text()}, false)"
             text = f"SELECT {passed_text} AS p FROM {ordered.table} ORDER BY {ordered.row}"
             passed = self._host.arrow(text).column("p").to_numpy(zero_copy_only=False).astype(bool)
         return np.where((ends >= partition_end) & ~passed, _FOREVER, ends)

@@ -80,10 +80,18 @@ class Ordered:
 
     def ends(self, duration: str) -> npt.NDArray[np.int64]:
         """By row, the first row of the partition whose time is more than a duration later; shape (rows,)."""
+        try:
+            return self._ends(str(self.time), duration)
+        except HostError as error:
+            if "verflow" not in error.message or "INT" not in error.message:
+                raise
+        return self._ends(f"CAST({self.time} AS HUGEINT)", duration)  # integers near the ends of 64 bits
+
+    def _ends(self, time: str, duration: str) -> npt.NDArray[np.int64]:
         partition = f"PARTITION BY {', '.join(self.keys)} " if self.keys else ""
         text = (
             f"SELECT CASE WHEN {self.time} IS NULL THEN {self.row} "
-            f"ELSE 1 + max({self.row}) OVER ({partition}ORDER BY {self.time} "
+            f"ELSE 1 + max({self.row}) OVER ({partition}ORDER BY {time} "
             f"RANGE BETWEEN CURRENT ROW AND ({duration}) FOLLOWING) END AS e "
             f"FROM {self.table} ORDER BY {self.row}"
         )
