@@ -1,8 +1,9 @@
 """From an event's arrival to its rows, at a rate, from socket to socket, and the rates that hold.
 
 A process sends a file as ``hamlet replay --rate`` does (`hamlet.runtime.replay`; the batches of an Arrow stream in the
-same way), one runs Hamlet, and one takes the rows. The latency of a row counts from the moment at which the first event
-that decides it was due, so that a sender who is held up makes it longer; it includes both sockets.
+same way), one runs Hamlet, and one takes the rows. The latency of a row is the time from sending the first event that
+decides it to having the row, both sockets included; from the moment at which that event was due it is longer where the
+sender is held up.
 
 ``python -m bench.live star-monpoly --rate 75000 --seconds 20`` measures once.
 """
@@ -152,7 +153,7 @@ def measured(subject: Subject, rate: int, seconds: float) -> dict[str, float]:
     Returns
     -------
     dict
-        Latencies in milliseconds, how far the sender fell behind, processor time of the process.
+        Latencies in milliseconds, from sending and from being due; how far the sender fell behind; processor time.
 
     Raises
     ------
@@ -180,8 +181,13 @@ def measured(subject: Subject, rate: int, seconds: float) -> dict[str, float]:
         receiver.join(60)
         rows = [(at, line, subject.decided(json.loads(line))) for at, line in receiver.rows()]
         _check(subject, command, folder, [line for _, line, _ in rows], (int(rate * seconds) - 1) * 1000 // rate)
-    delays = np.array([at - sent["started"] - decided / 1000 for at, _, decided in rows])
+    came, decided = np.array([at for at, _, _ in rows]), np.array([decided for _, _, decided in rows])
+    lines, times = np.array(sent["lines"]), np.array(sent["times"])
+    first = -(-decided * rate // 1000)  # the first event of that time
+    delays = came - times[np.searchsorted(lines, first, side="right")]
     found = {f"p{part}_ms": 1000 * float(np.percentile(delays, part)) for part in (50, 99, 100)}
+    due = came - sent["started"] - decided / 1000
+    found |= {f"p{part}_due_ms": 1000 * float(np.percentile(due, part)) for part in (50, 99, 100)}
     cpu = usage.ru_utime + usage.ru_stime
     behind = {"behind_ms": 1000 * sent["behind"], "sent_s": sent["seconds"]}
     return {"rows": len(rows), **found, **behind, "cpu_s": cpu, "peak_bytes": usage.ru_maxrss * 1024}
@@ -206,8 +212,8 @@ def _rounded(line: bytes) -> bytes:
     return _DOUBLE.sub(lambda match: b"%.9g" % float(match[0]), line)
 
 
-def send(path: Path, url: str, rate: int) -> dict[str, float]:
-    """Send a file at a rate."""
+def send(path: Path, url: str, rate: int) -> dict[str, Any]:
+    """Send a file at a rate; gives among other things how many events had been sent by which moments."""
     sink = SocketSink(connector(url, host_of), url, lambda: False)
     sink.open()
     ends = json.loads((path.parent / "ends").read_text(encoding="utf-8"))
@@ -217,25 +223,37 @@ def send(path: Path, url: str, rate: int) -> dict[str, float]:
         with path.open("rb") as file:
             head = int(file.readline().startswith(b"time,"))  # a header is sent with the first line
         replay = Replay(str(path), lambda _, number: max(0, number - head) / rate)
+        lines: list[int] = []
+        times: list[float] = []
+
+        def put(data: bytes) -> None:
+            lines.append(data.count(b"\n") + (lines[-1] if lines else -head))
+            times.append(time.perf_counter())
+            sink.write_bytes(data)
+
         started = time.perf_counter()
-        replay.run(sink.write_bytes)
+        replay.run(put)
         found = {"started": started, "behind": replay.behind, "seconds": replay.seconds}
+        found |= {"lines": lines, "times": times}
     sink.close()
     return found
 
 
-def _send_batches(data: bytes, ends: list[int], rate: int, sink: SocketSink) -> dict[str, float]:
+def _send_batches(data: bytes, ends: list[int], rate: int, sink: SocketSink) -> dict[str, Any]:
     """Send the batches of an Arrow stream when their first events are due."""
     started, behind, begin = time.perf_counter(), 0.0, 0
-    each = max(1, int(rate * GROUP)) / rate
+    each, times = max(1, int(rate * GROUP)), []
     for place, end in enumerate(ends):
-        early = started + place * each - time.perf_counter()
+        early = started + place * each / rate - time.perf_counter()
         if early > 0:
             time.sleep(early)
         behind = max(behind, -early)
+        times.append(time.perf_counter())
         sink.write_bytes(data[begin:end])
         begin = end
-    return {"started": started, "behind": behind, "seconds": time.perf_counter() - started}
+    lines = [each * place for place in range(1, len(ends) + 1)]
+    found = {"started": started, "behind": behind, "seconds": time.perf_counter() - started}
+    return {**found, "lines": lines, "times": times}
 
 
 def main() -> None:

@@ -131,7 +131,8 @@ cdef bint _steps(const uint8_t* old, int64_t old_size, const uint8_t* new, int64
             if other_length > length:
                 near, place, length = other, other_place, other_length
         if not length:
-            near = _found(old, old_size, new, size, at, size, table, mask, False, &place, &length)
+            near = min(size, at + (output.end - output.at))  # more that is new has no room
+            near = _found(old, old_size, new, size, at, near, table, mask, False, &place, &length)
             if not length:
                 break  # nothing more is found again
         if not _step(output, new + at, near - at, place - expected, length):

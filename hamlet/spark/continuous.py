@@ -180,7 +180,9 @@ class _Processor(StatefulProcessor):
             if cells != self._work.slices:
                 raise OptionError(
                     f"the checkpoint was made with {cells} slices, and the job has {self._work.slices} now\n"
-                    f"hint: give partitions={cells} (--partitions {cells}), or begin with a new checkpoint"
+                    "hint: states move between slices where a job over a folder runs queries, a policy or a "
+                    f"specification; here give as many (slices={cells}, --slices {cells}), or begin with a new "
+                    "checkpoint"
                 )
             found.setdefault(cell, {})[part] = bytes(data)
         return {cell: [parts[part] for part in sorted(parts)] for cell, parts in found.items()}
