@@ -63,6 +63,12 @@ def test_random_formulas_are_printed_and_parsed_back() -> None:
 def test_names_go_on_as_in_monpoly() -> None:
     assert Policy.parse("p(t')", SIG).formula == parse_formula("p(t')")[0]
     assert print_formula(parse_formula("x-1 = y")[0]) == "x-1 = y"  # one name, as MonPoly reads it
+    (warning,) = Policy.parse("p(x) AND x-1 = 2", SIG).warnings
+    assert warning.message == "'x-1' is the name of a variable"
+    assert warning.hint == "with blanks it is arithmetic: x - 1"
+    assert not Policy.parse("p(user-id) AND user-id = 2", SIG).warnings
+    with pytest.raises(PolicyError, match="'x/y' is one name; with blanks it is arithmetic: x / y"):
+        run(Policy.parse("r(x, y) AND z = x/y", SIG), [])
 
 
 def test_mod_takes_everything_and_says_so() -> None:

@@ -321,7 +321,7 @@ class _Checker:
         shown = self._reports.quote(term.span)
         first, second = _ARTICLE[one.known], _ARTICLE[two.known]
         cast = _CASTS.get((one.known, two.known))
-        hint = None if cast is None else f"convert it: {cast}({shown.strip(chr(39))})"
+        hint = None if cast is None else f"convert it: {cast}({shown[1:-1]})"
         if predicate is not None:
             self._reports.error(f"{shown} is {first}, but '{predicate.name}' has {second} here", term.span, hint)
         elif other is not None:

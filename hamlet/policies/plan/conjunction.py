@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -171,7 +172,7 @@ class Conjunction:
                 return UnsafeError(
                     f"the variable '{name}' is not bound: the comparison holds for infinitely many values",
                     part.span,
-                    f"put a predicate that binds '{name}' beside it: p({name}) AND ...",
+                    _one_name(unbound) or f"put a predicate that binds '{name}' beside it: p({name}) AND ...",
                 )
         for part in waiting:
             inner = part.body if isinstance(part, Not) else part
@@ -187,6 +188,15 @@ class Conjunction:
             part.span,
             f"put what binds '{name}' beside it: p({name}) AND NOT ...",
         )
+
+
+def _one_name(unbound: list[str]) -> str | None:
+    """A hint for ``x/3`` and ``x-1``, which are names as in MonPoly."""
+    for name in map(shown, unbound):
+        spaced = re.sub(r"(?<=\w)([-/])(?=\w)", r" \1 ", name)
+        if spaced != name:
+            return f"'{name}' is one name; with blanks it is arithmetic: {spaced}"
+    return None
 
 
 def _is_unlike(part: Formula) -> bool:

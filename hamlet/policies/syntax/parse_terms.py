@@ -6,6 +6,7 @@ The grammar stands in `hamlet.policies.syntax.parser`.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -31,6 +32,7 @@ from hamlet.policies.syntax.formula import (
 Node = TypeVar("Node", Formula, Term)
 Warned = tuple[Span, tuple[str, str]]  # place, message and hint
 
+_LIKE_ARITHMETIC = re.compile(r"\w+[-/]\d+|\d+[-/]\w+")  # one name, as in MonPoly
 _MOD_ADVICE = ("MOD takes everything to its right", "put parentheses around what is meant: (x MOD 2) + 1")
 
 
@@ -158,6 +160,10 @@ class TermParser(Cursor):
             close = self._expect(")", f"after the argument of {token.value}")
             return Call(token.value, argument, span=token.span.to(close.span))
         if token.kind is Kind.NAME:
+            if _LIKE_ARITHMETIC.fullmatch(token.value):
+                spaced = re.sub("[-/]", r" \g<0> ", token.value)
+                hint = f"with blanks it is arithmetic: {spaced}"
+                self.warnings.append((token.span, (f"'{token.value}' is the name of a variable", hint)))
             return Variable(token.value, span=token.span)
         if token.kind is Kind.SYMBOL and token.value == "(":
             inner = self._term()
