@@ -438,7 +438,7 @@ def pushed(case: Case, seed: int, sizes: Sequence[int] = (1, 1, 2, 3)) -> tuple[
     except hamlet.DataError:
         return [], []
     late = dice.choice((0, 0, 2, 10))
-    rows = sorted(case.rows, key=lambda row: row["t"] + (dice.uniform(0, late) if late else 0))
+    rows = sorted(case.rows, key=lambda row: row["t"] + (dice.randrange(late) if late else 0))
     matcher = Matcher(case.sql, schema, lateness=late)
     found, place = [], 0
     while place < len(rows):

@@ -337,8 +337,6 @@ class PreparedPolicies:
     def _notes(self, stats: Mapping[str, Any]) -> Iterator[str]:
         """What a user should know of a run that went well."""
         unknown, nulls = stats.get("unknown_events", 0), stats.get("null_events", 0)
-        if not stats.get("time_points"):
-            yield "there are no events"
         yield from self._source.notes()
         if unknown:
             yield f"{_events(unknown)} of no predicate of the signature and left out"

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from hamlet.runtime.progress import bar
+
 _STATS = (
     ("events", "events"),
     ("matched_events", "matched"),
@@ -36,48 +38,8 @@ def progress_bar(quiet: bool, total: int | None) -> Iterator[Callable[[int], Non
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # takes longer to import than a small run without a terminal may take
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[counted]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(_doing(0, total), total=total, counted=counted(0, total, None))
-        speed = bar.tasks[task]
-
-        def advance(done: int) -> None:
-            rate = counted(done, total, speed.speed)
-            bar.update(task, completed=done, counted=rate, description=_doing(done, total))
-
+    with bar(total) as advance:
         yield advance
-
-
-def _doing(done: int, total: int | None) -> str:
-    """What a run does: events that were read last may still be under way when all are read."""
-    return "reading events" if total is None or done < total else "counting trends"
-
-
-def counted(done: int, total: int | None, speed: float | None) -> str:
-    """How far reading is and how fast it goes.
-
-    Examples
-    --------
-    >>> counted(1_500_000, 3_000_000, 2_345_678.9)
-    '1,500,000 of 3,000,000, 2.3 M/s'
-    """
-    text = f"{done:,}" + (f" of {total:,}" if total is not None else "")
-    if speed is None:
-        return text
-    for size, unit in ((1e6, "M/s"), (1e3, "k/s")):
-        if speed >= size:
-            return f"{text}, {speed / size:.1f} {unit}"
-    return f"{text}, {speed:.0f}/s"
 
 
 @contextlib.contextmanager
@@ -96,9 +58,9 @@ def run_bar(quiet: bool, what: str) -> Iterator[Callable[[int, int], None] | Non
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 @contextlib.contextmanager
@@ -117,9 +79,9 @@ def task_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting Spark", total=None)
-        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total or None)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting Spark", total=None)
+        yield lambda what, done, total: shown.update(task, description=what, completed=done, total=total or None)
 
 
 def summary_line(stats: Mapping[str, Any], seconds: float) -> str:

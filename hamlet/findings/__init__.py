@@ -29,6 +29,7 @@ from hamlet.input.events import EventSource
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.skipping import OF_NO_USE
 from hamlet.planner.workload import Workload
+from hamlet.runtime.expected import NO_EVENTS
 
 __all__ = [
     "Again",
@@ -111,7 +112,7 @@ def of_tallies(
         Gives the rows of another workload over the same events.
     """
     if not watch.events:
-        return ["there are no events"]
+        return [NO_EVENTS]
     pairs = zip(workload.analysis.queries, tallies, strict=True)
     without = [query for query, found in pairs if not found.rows]
     if rerun is None:

@@ -42,7 +42,7 @@ _EXTENSIONS = {
 }
 _DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
 _COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
-_NOT_UNPACKED = (".xz", ".zip", ".7z", ".lz4", ".tar", ".tgz", ".rar", ".z")
+NOT_UNPACKED = (".xz", ".zip", ".7z", ".lz4", ".tar", ".tgz", ".rar", ".z")
 _GZIP, _WIDE_MARKS = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # how such files begin; UTF-16 of either byte order
 
 
@@ -59,7 +59,7 @@ def format_of(path: Path, input_format: str | None) -> str:
             raise OptionError(f"input format {input_format!r} is unknown; it must be {one_of(FORMATS)}")
         return input_format
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _NOT_UNPACKED:
+    if suffixes and suffixes[-1] in NOT_UNPACKED:
         raise OptionError(
             f"{path} is compressed in a way that is not read here ({suffixes[-1]}); unpack it, or compress it with "
             f"one of {', '.join(_COMPRESSIONS)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
@@ -29,6 +29,7 @@ from hamlet.parallel.time.side_by_side import side_by_side
 from hamlet.planner.skipping import leave_out_useless
 from hamlet.planner.workload import Workload
 from hamlet.runtime.options import takes
+from hamlet.runtime.progress import Progress, showing
 
 if TYPE_CHECKING:
     from hamlet.pages.report import Report
@@ -56,7 +57,7 @@ def run(
     workload: Workload,
     events: Any,
     *,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = None,
     input_format: Format | None = None,
     delimiter: str | None = None,
     bad_rows: BadRows = "error",
@@ -74,8 +75,9 @@ def run(
     ----------
     workload : Workload
     events : path, pyarrow Table or RecordBatchReader, dict of numpy arrays, iterable of dicts
-    progress : callable, optional
-        Called with the number of events read so far.
+    progress : callable or bool, optional
+        Called with the number of events read so far; True shows a bar, on a terminal or in a notebook, False none. By
+        default notebooks have one where a run takes more than a second.
     input_format : {'parquet', 'csv', 'json'}, optional
         Of a path; by default its extension says.
     delimiter : str, optional
@@ -147,9 +149,10 @@ def run(
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
     chunks = side_by_side(engine, source.rows)
-    batches = source.batches(_columns(workload, source), progress=progress, pane=engine.pane)
     kept = (workload.analysis.text.source, source.name)
-    with TraceFile(trace, kept) if trace is not None else nullcontext() as file, chunks or nullcontext():
+    tracing = TraceFile(trace, kept) if trace is not None else nullcontext()
+    with tracing as file, chunks or nullcontext(), showing(progress, source.rows) as told:
+        batches = source.batches(_columns(workload, source), progress=told, pane=engine.pane)
         for batch in engine.stages.measured_steps("read", batches):
             engine.executor.distinct = source.distinct
             _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))

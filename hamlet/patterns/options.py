@@ -35,6 +35,7 @@ class Whole:
         "since": "the text says which rows are read, in WHERE",
         "until": "the text says which rows are read, in WHERE",
         "lateness": "rows of tables are sorted, so none is late; a Matcher hears it",
+        "progress": "DuckDB reads what is given, and does not say how far it is",
         "max_memory": "DuckDB keeps what is read, within its own memory_limit; a Matcher hears it",
     }
 

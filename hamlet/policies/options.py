@@ -13,6 +13,7 @@ from hamlet.input.ticks import Lateness
 from hamlet.policies.verdicts.automata import mode_of
 from hamlet.policies.verdicts.progression import Mode
 from hamlet.runtime.options import check_columns
+from hamlet.runtime.progress import Progress
 from hamlet.runtime.sizes import Size, bytes_of
 
 VERDICTS = ("satisfied", "all", "equivalent")
@@ -42,6 +43,7 @@ class RunOptions(CommonOptions, total=False):
     delimiter: str | None
     bad_rows: BadRows
     missing_columns: MissingColumns | None
+    progress: Progress
     where: str | None
     since: Any
     until: Any
@@ -112,6 +114,7 @@ class FileOptions(Options):
     delimiter: str | None = None
     bad_rows: str = "error"
     missing_columns: MissingColumns | None = None
+    progress: Progress = None
     where: str | None = None
     since: Any = None
     until: Any = None

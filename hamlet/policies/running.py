@@ -18,6 +18,7 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.runner import runner_of
 from hamlet.policies.verdicts.automata import Verdicts
 from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.progress import showing
 from hamlet.runtime.sizes import bytes_of, size_text
 
 if TYPE_CHECKING:
@@ -132,18 +133,24 @@ def run(
     runner = runner_of(policies, kind, source.time_type, per_second, negate=negate, open_end=open_end, max_memory=limit)
     parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
     most, held = bytes_of(limit), 0
-    for place, rows in runner.run(source.chunks()):
-        parts[place].append(rows)
-        held += rows.nbytes
-        if most is not None and held > max(most, _ROWS_ALWAYS):
-            raise MemoryLimitError(
-                f"the run stops, since its rows need more memory than its limit, {size_text(most)}\n"
-                "hint: a Monitor gives rows as they come, hamlet monitor --output DIR writes them; or raise the limit "
-                f"({option('max_memory')})"
-            )
+    with showing(chosen.progress, source.rows) as told:
+        for place, rows in runner.run(source.chunks(told)):
+            parts[place].append(rows)
+            held += rows.nbytes
+            if most is not None and held > max(most, _ROWS_ALWAYS):
+                raise MemoryLimitError(
+                    f"the run stops, since its rows need more memory than its limit, {size_text(most)}\n"
+                    "hint: a Monitor gives rows as they come, hamlet monitor --output DIR writes them; or raise the "
+                    f"limit ({option('max_memory')})"
+                )
     tables = [_table(batches, schema) for batches, schema in zip(parts, runner.schemas, strict=True)]
     unit = source.time_type.unit if pa.types.is_timestamp(source.time_type) else chosen.time_unit
-    asked = Asked(partial(_why, policies, events, dict(options)), partial(_explained, policies, negate), whole=True)
+    again = {name: value for name, value in options.items() if name != "progress"}
+    asked = Asked(
+        partial(_why, policies, events, again),
+        partial(_explained, policies, negate),
+        whole=True,
+    )
     parts_of_results = [
         TablePart(each.name, "policy", table, partial(dicts_of, unit=unit), always=True)
         for each, table in zip(policies, tables, strict=True)

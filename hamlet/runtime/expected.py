@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from hamlet.errors import near_miss
 
+NO_EVENTS = "there are no events"
+
 MOST_SEEN = 100_000  # other names that are remembered, for hints
 
 

@@ -18,7 +18,7 @@ from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
 from hamlet.input.widening import is_clock
 from hamlet.language.schema import MOST_TICKS, Clock
-from hamlet.runtime.expected import Expected
+from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import made_of, takes
@@ -217,7 +217,9 @@ class Monitor(Protocol):
     def warnings(self) -> list[str]:
         """What was probably not meant, a sentence each: inputs that never came."""
         with self._lock:
-            return self._expected.warnings() if self.arrived else []
+            if not self.arrived:
+                return [NO_EVENTS] if self._closed else []
+            return self._expected.warnings()
 
     def _saved(self) -> bytes:
         from hamlet.streams.saving import saved

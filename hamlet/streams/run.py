@@ -12,6 +12,7 @@ from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.missing import MissingColumns
 from hamlet.output.result import Asked, Results
 from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.progress import Progress, showing
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import open_chosen
@@ -44,7 +45,7 @@ def run(
     where: str | None = None,
     since: Any = None,
     until: Any = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress = None,
     **options: Unpack[CommonOptions],
 ) -> Results:
     """Compute a specification over events.
@@ -64,8 +65,8 @@ def run(
         As for `hamlet.run`; a condition speaks of columns other than the time.
     order_column : str, optional
         What orders events of one time; with it, events are sorted.
-    progress : callable, optional
-        Called with the number of events read so far, after each batch.
+    progress : callable or bool, optional
+        As for `hamlet.run`.
 
     Raises
     ------
@@ -94,7 +95,8 @@ def run(
         form=CsvForm(delimiter, bad_rows, missing_columns=missing_columns),
     )
     found: list[Found] = []
-    drive(monitor, feed, found.extend, progress)
+    with showing(progress, feed.rows) as told:
+        drive(monitor, feed, found.extend, told)
     warnings = feed.notes() + monitor.warnings
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "order_column": order_column}
     again |= {"missing_columns": missing_columns}

@@ -17,7 +17,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import doctor, main
-from hamlet.cli.progress import _doing, counted, progress_bar, run_bar, summary_line, task_bar
+from hamlet.cli.progress import progress_bar, run_bar, summary_line, task_bar
 from hamlet.cli.run import _doubting
 from hamlet.cli.show import show_tables
 from hamlet.engine.where import Filter, FilteredEvents
@@ -26,6 +26,7 @@ from hamlet.input.events import open_events
 from hamlet.output.digits import short_text
 from hamlet.output.query_part import query_results, query_rows
 from hamlet.output.query_rows import QueryRows
+from hamlet.runtime.progress import _doing, counted
 
 WORKLOAD = """
 trends: RETURN g, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY g WITHIN 100 s;

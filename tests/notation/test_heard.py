@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import hamlet
 import hamlet.policies as policies
 import hamlet.streams as streams
 from hamlet.cli import main
+from hamlet.runtime import progress
 
 QUERY = "RETURN COUNT(*) PATTERN A WITHIN 100 s"
 EVENTS = [{"time": time, "type": "AB"[time % 2], "a": time} for time in range(6)]
@@ -128,12 +131,17 @@ def test_what_is_heard_is_heard_by_all(
     assert (chosen == plain) == ("--order-column" in options or "--time-points" in options)
 
 
-def _rows(notation: str, events: Any, **options: Any) -> list[dict[str, Any]]:
+def _results(notation: str, events: Any, **options: Any) -> Any:
     if notation == "queries":
-        return hamlet.run(hamlet.Workload.parse(QUERY), events, **options).rows()
+        return hamlet.run(hamlet.Workload.parse(QUERY), events, **options)
     if notation == "policies":
-        return policies.run(policies.Policy.parse("A(a)", signature="A(a: int) B(a: int)"), events, **options).rows()
-    return streams.run(streams.Specification.parse('input a: Int64  trigger a > 0 "a"'), events, **options).rows()
+        return policies.run(policies.Policy.parse("A(a)", signature="A(a: int) B(a: int)"), events, **options)
+    return streams.run(streams.Specification.parse('input a: Int64  trigger a > 0 "a"'), events, **options)
+
+
+def _rows(notation: str, events: Any, **options: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _results(notation, events, **options).rows()
+    return found
 
 
 @pytest.mark.usefixtures("folder")
@@ -205,3 +213,62 @@ def test_a_file_without_errors_for_programs(file: str, capsys: pytest.CaptureFix
     assert main(["check", file, *OF[file], "--format", "json", "--input", "e.csv"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["file"], found["errors"]) == (file, [])
+
+
+@pytest.mark.parametrize("notation", ["queries", "policies", "specifications"])
+@pytest.mark.parametrize("form", ["file", "dicts"])
+def test_progress(notation: str, form: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function hears of all events; a bar is shown where it is asked for or in a notebook, of a short run none."""
+    events: Any = str(folder / "e.csv") if form == "file" else EVENTS
+    heard: list[int] = []
+    _rows(notation, events, progress=heard.append)
+    assert heard[-1] == len(EVENTS)
+    shown: list[int] = []
+
+    @contextlib.contextmanager
+    def bar(total: int | None) -> Iterator[Any]:
+        assert total in (len(EVENTS), None)
+        yield shown.append
+
+    monkeypatch.setattr(progress, "bar", bar)
+    for asked in (None, False, True):
+        assert _rows(notation, events, progress=asked)
+    assert not shown, "a bar of a short run"
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    for asked, notebook, expected in (
+        (None, False, False),
+        (False, True, False),
+        (None, True, True),
+        (True, False, True),
+    ):
+        monkeypatch.setattr(progress, "in_notebook", lambda notebook=notebook: notebook)
+        shown.clear()
+        _rows(notation, events, progress=asked)
+        assert bool(shown) == expected
+
+
+def test_row_patterns_show_no_progress() -> None:
+    with pytest.raises(hamlet.OptionError, match="does not say how far it is"):
+        hamlet.sql(PATTERN, {"e": EVENTS}, progress=True)  # type: ignore[call-arg]
+
+
+PATTERN = "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY time MEASURES x.a AS a PATTERN (x) DEFINE x AS a > 3)"
+
+
+@pytest.mark.usefixtures("folder")
+def test_inputs_without_events_and_files_that_nobody_unpacks() -> None:
+    def rows_of(notation: str, events: Any) -> Any:
+        return hamlet.sql(PATTERN, {"e": events}) if notation == "patterns" else _results(notation, events)
+
+    pq.write_table(pa.Table.from_pylist(EVENTS).slice(0, 0), "none.parquet")
+    Path("empty.csv").write_text("")
+    Path("e.csv.xz").write_bytes(b"?")
+    Path("e.jsonl.zip").write_bytes(b"?")
+    for notation in ("queries", "policies", "specifications", "patterns"):
+        found = rows_of(notation, "none.parquet")
+        assert (found.rows(), list(found.warnings)) == ([], ["there are no events"])
+        with pytest.raises(hamlet.DataError, match=r"empty\.csv is empty"):
+            rows_of(notation, "empty.csv")
+        for path in ("e.csv.xz", "e.jsonl.zip"):
+            with pytest.raises(hamlet.OptionError, match=rf"is compressed .*{path[-3:]}"):
+                rows_of(notation, path)

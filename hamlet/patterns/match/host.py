@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError
+from hamlet.input.files import NOT_UNPACKED, format_of
 from hamlet.input.missing import FileColumns, finding, lacking
 
 if TYPE_CHECKING:
@@ -290,6 +291,9 @@ def _paths(value: Any) -> list[str]:
             files = sorted(glob.glob(each, recursive=True))
         if not files:
             raise DataError(f"{each}: no such file")
+        empty = next((each for each in files if not Path(each).stat().st_size), None)
+        if empty is not None:
+            raise DataError(f"{empty} is empty")
         found += files
     return [str(Path(each).absolute()) for each in found]
 
@@ -297,6 +301,8 @@ def _paths(value: Any) -> list[str]:
 def _reader(path: str) -> str:
     name = path.lower().removesuffix(".gz").removesuffix(".zst")
     suffix = Path(name).suffix
+    if suffix in NOT_UNPACKED:
+        format_of(Path(path), None)  # says how else to compress it
     if suffix not in _READERS:
         raise DataError(f"{path}: the extension {suffix!r} is not known; tables are .parquet, .csv or .jsonl files")
     return _READERS[suffix]

@@ -20,6 +20,7 @@ from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
 from hamlet.patterns.options import SqlOptions, Whole
+from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import made_of, takes
 
 if TYPE_CHECKING:
@@ -258,7 +259,8 @@ def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None =
             found.append(TablePart(f"q{len(found) + 1}", "statement", table, pa.Table.to_pylist, column="query"))
     if reports.errors:
         raise WorkloadError(reports.errors)
-    return Results(found, stats, host.notes, asked)
+    none = any(each.clauses for each in script.statements) and not stats["events"]
+    return Results(found, stats, [*host.notes, *([NO_EVENTS] if none else [])], asked)
 
 
 class StatementRun:

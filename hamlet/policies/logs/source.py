@@ -20,7 +20,7 @@ from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.syntax.formula import per_second_of
 from hamlet.policies.syntax.signature import Signature
-from hamlet.runtime.expected import Expected
+from hamlet.runtime.expected import NO_EVENTS, Expected
 
 Progress = Callable[[int], None]
 
@@ -60,7 +60,7 @@ class Source:
 
     def notes(self) -> list[str]:
         """What to know of the input, when it has been read: rows that were dropped, predicates that never came."""
-        return self._notes() + (self.expected.warnings() if self.stats["time_points"] else [])
+        return self._notes() + (self.expected.warnings() if self.stats["time_points"] else [NO_EVENTS])
 
     def _notes(self) -> list[str]:
         raise NotImplementedError
