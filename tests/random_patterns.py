@@ -33,6 +33,7 @@ from hamlet.patterns.clause.tree import (
 )
 
 VARIABLES = ("a", "B", "c")
+DOUBLES = (0, 2**31 - 1, -(2**31), -(2**53), 2**40)  # which are themselves as doubles
 CENTRES = (0, 2**31 - 1, -(2**31), 2**53 - 1, 2**53 + 1, -(2**53), 2**40, 2**61, -(2**61), 2**63 - 5, -(2**63))
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
     "SUM": lambda values: sum(values) if values else None,
@@ -91,7 +92,7 @@ class Generator:
         self.centre, self.scale = 0, 1
         if wild:
             self.kind = self.random.choice(("int64", "int64", "double"))
-            self.centre = self.random.choice(CENTRES if self.kind == "int64" else CENTRES[:7])
+            self.centre = self.random.choice(CENTRES if self.kind == "int64" else DOUBLES)
             self.scale = self.random.choice((1, 1, 7, 2**31, 2**53, 2**59))
         self.labels, self.back = labels and not back, back
         self.members = {each.lower(): (each.lower(),) for each in VARIABLES}
@@ -496,7 +497,12 @@ def compare_wild(seed: int, folder: Path) -> str:
         several = in_files(case, dice, folder)
         assert several == expected, f"{said}files    {several}\nexpected {expected}"
     if "$" not in case.sql:
-        rows, wanted = pushed(case, seed, (1, 63, 64, 65, 66, 100_000))
+        try:
+            rows, wanted = pushed(case, seed, (1, 63, 64, 65, 66, 100_000))
+        except hamlet.DataError as error:
+            if "needs more than 64 bits" in str(error):
+                return "refused"
+            raise
         assert rows == wanted, f"{said}pushed   {rows}\nexpected {wanted}"
     return "equal"
 

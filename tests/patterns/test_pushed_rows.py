@@ -107,6 +107,19 @@ def test_random_patterns_at_the_edges(tmp_path: Path) -> None:
     assert found.count("equal") > 12
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_a_condition_over_the_match_reads_rows_that_may_not_be_taken_yet(size: int) -> None:
+    """What follows FIRST(a) is there before a start after it is tried, and is no end of the rows."""
+    rows = [{"k": "x", "ts": ts, "v": ts % 5 - 2} for ts in range(20)]
+    schema = pa.schema([("k", "string"), ("ts", "int64"), ("v", "int64")])
+    for condition in ("NEXT(FIRST(a.v), 1) IS NULL", "NEXT(FIRST(a.v), 2) > 0", "v < 0 OR NEXT(LAST(a.v), 3) IS NULL"):
+        clause = f"ORDER BY ts MEASURES LAST(ts) AS at PATTERN (a b?) DEFINE a AS {condition}"
+        text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
+        matcher = Matcher(text, schema)
+        found = [row for at in range(0, 20, size) for row in matcher.push(rows[at : at + size])] + matcher.close()
+        assert found == hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
+
+
 EDGE = 2**63 - 1
 
 

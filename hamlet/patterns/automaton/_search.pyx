@@ -523,7 +523,7 @@ cdef class Search:
             return -1
         row = self.start_row + self.places[which][count - 1 - inwards if self.slots[slot, 1] else inwards]
         row += self.slots[slot, 3]
-        return row if self.table.low <= row < self.table.high else -1
+        return row if self.table.low <= row < self.table.end else -1
 
     cdef bint _is_new(self, int32_t step, int64_t taken) except -1:
         """Whether the state before a row has not been met from this start; it has from now on."""

@@ -28,6 +28,7 @@ cdef class Table:
     cdef Py_ssize_t steps, block, room
     cdef bint bounded, open_end, begins
     cdef int64_t low, high, loaded      # rows of the partition, and the first row of the block in memory
+    cdef int64_t end                    # rows before it are there to be read, if not yet to be taken
     cdef int64_t* near                  # bounded: nearest end from (row, step), else unused
     cdef uint8_t* alive
     cdef int64_t* near_marks            # of the first row of each block

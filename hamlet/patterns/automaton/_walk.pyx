@@ -283,9 +283,10 @@ cdef class Table:
         """`can`, for callers in Python."""
         return self.can(row, step, most)
 
-    def prepared(self, int64_t low, int64_t high):
-        """`prepare`, for callers in Python."""
+    def prepared(self, int64_t low, int64_t high, int64_t end):
+        """`prepare`, for callers in Python; rows from `high` to `end` can be read by those before them."""
         self.prepare(low, high)
+        self.end = end
 
 
 def walk(Table table, int32_t start_step, const int64_t[::1] offsets, const int64_t[::1] horizon, int skip,

@@ -221,7 +221,7 @@ class Searching:
         while waiting:
             for partition in list(waiting):
                 row, number = waiting.pop(partition)
-                self.table.prepared(borders[partition], borders[partition + 1])
+                self.table.prepared(borders[partition], borders[partition + 1], borders[partition + 1])
                 row, number = self._advance(found, partition, row, borders[partition + 1], number, skip, member)
                 if found.error is not None:
                     return found
@@ -283,7 +283,8 @@ class Searching:
             The first start that is not decided, and how many matches there were.
         """
         while True:
-            self.table.prepared(int(self.ordered.borders[partition]), high)
+            low, end = (int(each) for each in self.ordered.borders[partition : partition + 2])
+            self.table.prepared(low, high, end)
             begin, number = self._advance(found, partition, begin, high, number, skip, member)
             if found.error is not None or not self.kernel.asked:
                 return begin, number
