@@ -17,7 +17,10 @@ from bench.ablate import ablate as ablated
 from bench.ablate import lines, table
 from bench.cases import CASES
 from bench.compare import compare_files
+from bench.estimates import FACTOR, compared
+from bench.estimates import lines as estimate_lines
 from bench.harness import Failed, run_case
+from bench.plane import NUMBERS, apart, cells, draw, growths
 from bench.plots import FIGURES, write_plots
 from bench.report import write_report
 from bench.store import RESULTS, keep
@@ -88,6 +91,45 @@ def ablate(
             click.echo(line)
     if output is not None:
         whole = {"note": note, **machine.commit(), "machine": machine.description(), "cases": found}
+        output.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+@main.command()
+@click.argument("cases", metavar="[CASE]...", nargs=-1, type=click.Choice(list(ABLATED)))
+@click.option("--scale", default=1.0, show_default=True, help="Events, as a part of each case's size.")
+def estimates(cases: tuple[str, ...], scale: float) -> None:
+    """Compare `hamlet explain --estimate` with a run, case by case; exit 1 where one is not within a factor of two."""
+    found = []
+    for name in cases or ABLATED:
+        found.append(compared(ABLATED[name], scale=scale))
+        click.echo(list(estimate_lines(found[-1:]))[-1])
+    beyond = [each.case for each in found if not each.within()]
+    if beyond:
+        click.echo(f"not within {FACTOR:g} times: {', '.join(beyond)}", err=True)
+    sys.exit(1 if beyond else 0)
+
+
+@main.command()
+@click.option(
+    "--repeats", default=2, show_default=True, type=click.IntRange(1), help="Runs of a cell; the least counts."
+)
+@click.option("--output", type=click.Path(path_type=Path), help="A JSON file for what was measured.")
+@click.option("--figure", type=click.Path(path_type=Path), help="An SVG file for the heat map.")
+@click.option("--note", default="", help="Kept in it, such as 'noisy: others were working'.")
+def plane(repeats: int, output: Path | None, figure: Path | None, note: str) -> None:
+    """Measure what an event costs over the whole plane, and how runs grow when something doubles."""
+    grown = {numbers: growths(numbers) for numbers in NUMBERS}
+    for numbers, exponents in grown.items():
+        shown = ", ".join(f"{name} {exponent:.2f}" for name, exponent in exponents.items())
+        click.echo(f"{numbers}: exponents when what doubles is {shown}")
+    found = cells(click.echo, repeats)
+    for line in apart(found):
+        click.echo(f"apart: {line}")
+    if figure is not None:
+        draw(found, figure)
+    if output is not None:
+        whole = {"note": note, **machine.commit(), "machine": machine.description(), "growth": grown}
+        whole["cells"] = [vars(each) | {"ns": each.ns} for each in found]
         output.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 

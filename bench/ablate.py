@@ -1,4 +1,4 @@
-"""``python -m bench ablate``: the main cases with each operator and feature, and without it, in turns.
+"""``python -m bench ablate``: the main cases and their neighbours with each path and without it, in turns.
 
 Everything that is on by default is the measure: for each path the same run without it. Runs of all variants take turns,
 in a new order each round, so that what slows the machine down slows all of them. The time is that of the process
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 import hamlet
 from bench.answers import compare
+from bench.cases.neighbours import EVENTS, POINTS
 from bench.machine import ROOT
 from bench.ratios import ratio_of
 from bench.streams import kleene_among_others, long_bursts, many_groups, typed
@@ -121,6 +122,10 @@ CASES = {
         Ablated("growth", _growing, lambda events: kleene_among_others(events, OTHERS), DOUBLES, 1_000_000),
         Ablated("one group, 2 threads", _chunks, long_bursts, FLOAT | {"threads": 2}, 1_200_000),
         Ablated("rising prices", _rising, _trades, DOUBLES, 40_000),
+        *(
+            Ablated(f"neighbours: {name}", point.text, point.stream, point.options, EVENTS // 5)
+            for name, point in POINTS.items()
+        ),
     )
 }
 

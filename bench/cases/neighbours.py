@@ -62,7 +62,7 @@ class Neighbour(Beside):
 
 
 @dataclass(frozen=True)
-class _Point:
+class Point:
     """A stream, windows, and how numbers are."""
 
     make: Callable[..., pa.Table]
@@ -71,28 +71,35 @@ class _Point:
     pane_s: int
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    def text(self) -> str:
+        """The workload."""
+        return neighbours_fifty(self.within)
+
+    def stream(self, events: int) -> pa.Table:
+        """So many events."""
+        return self.make(events, weights=WEIGHTS, **self.details)
+
     def subject(self, events: int) -> Neighbour:
         """The case over so many events."""
-        made = self.make(events, weights=WEIGHTS, **self.details)
-        return Neighbour(neighbours_fifty(self.within), made, pane_s=self.pane_s, arrow=False, **self.options)
+        return Neighbour(self.text(), self.stream(events), pane_s=self.pane_s, arrow=False, **self.options)
 
 
 _BURSTS = partial(streams.short_bursts, burst=4)
-_POINTS = {
-    "50 keys, exact": _Point(streams.many_groups, FIVE, EXACT, 300, {"keys": 50}),
-    "50 keys, float": _Point(streams.many_groups, FIVE, FLOAT, 300, {"keys": 50}),
-    "200,000 keys, exact": _Point(streams.many_groups, FIVE, EXACT, 300, {"keys": 200_000}),
-    "bursts of 4, exact": _Point(_BURSTS, TEN, EXACT, 600, {"keys": 500}),
-    "bursts of 4, float": _Point(_BURSTS, TEN, FLOAT, 600, {"keys": 500}),
-    "sliding, float": _Point(streams.many_groups, SLIDING, FLOAT, 60, {"keys": 50}),
-    "sliding, exact": _Point(streams.many_groups, SLIDING, EXACT, 60, {"keys": 50}),
+POINTS = {
+    "50 keys, exact": Point(streams.many_groups, FIVE, EXACT, 300, {"keys": 50}),
+    "50 keys, float": Point(streams.many_groups, FIVE, FLOAT, 300, {"keys": 50}),
+    "200,000 keys, exact": Point(streams.many_groups, FIVE, EXACT, 300, {"keys": 200_000}),
+    "bursts of 4, exact": Point(_BURSTS, TEN, EXACT, 600, {"keys": 500}),
+    "bursts of 4, float": Point(_BURSTS, TEN, FLOAT, 600, {"keys": 500}),
+    "sliding, float": Point(streams.many_groups, SLIDING, FLOAT, 60, {"keys": 50}),
+    "sliding, exact": Point(streams.many_groups, SLIDING, EXACT, 60, {"keys": 50}),
 }
 CASES: dict[str, Case] = {
     "neighbours": Case(
         "Neighbours of the fast cases: 50 queries over 2 million events in memory, many of them at one time, one "
         "thread, under each policy, beside DuckDB's GROUP BY",
-        {name: partial(point.subject, EVENTS) for name, point in _POINTS.items()},
-        {name: partial(point.subject, QUICK) for name, point in _POINTS.items()},
+        {name: partial(point.subject, EVENTS) for name, point in POINTS.items()},
+        {name: partial(point.subject, QUICK) for name, point in POINTS.items()},
         seconds=(900, 60),
     )
 }

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import hamlet
+from bench import plane
+from bench.plane import text_of
 from hamlet.planner.paths import FEATURES
 from tests.comparison import in_file_order
 from tests.kernel.test_simd_limbs import WIDTHS, alone, asked, stream
@@ -109,3 +111,17 @@ def test_pushes_and_saves(window: str) -> None:
 def test_long_bursts_are_not_mapped() -> None:
     results = hamlet.run(asked("WITHIN 600 s SLIDE 60 s"), stream(4, 2_000, burst=60, ties=0.0))
     assert results.stats["features"]["event_maps"] == 0
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_bands_of_several_widths(numbers: Any) -> None:
+    """Whatever vectors the bands before have, a map lies where its own can be read."""
+    mapped = 0
+    for queries in range(9, 31, 2):
+        workload = hamlet.Workload.parse(text_of(queries, "WITHIN 60 s SLIDE 3 s"))
+        results = hamlet.run(workload, plane.stream(1_500, 1), numbers=numbers, time_unit="ms")
+        mapped += results.stats["features"]["event_maps"] > 0
+        if queries % 10 == 5:
+            options = {"numbers": numbers, "operators": "scalar", "features": "", "time_unit": "ms"}
+            assert close(results.rows(), hamlet.run(workload, plane.stream(1_500, 1), **options).rows())
+    assert mapped > 2 or numbers == "exact"

@@ -143,14 +143,21 @@ cdef bint suits(const Core* k) noexcept nogil:
     return True
 
 
+cdef inline Py_ssize_t map_words(const Band* band) noexcept nogil:
+    """Words of the map of a band, so many that the next one is aligned for vectors of any width."""
+    cdef Py_ssize_t words = (1 + band.shape.slots) * band.words
+    return words + (WIDEST - words % WIDEST) % WIDEST
+
+
 cdef bint begin_maps(Core* k) noexcept nogil:
     """Maps that change nothing, one behind the other; False without memory."""
     cdef const Band* band
     cdef Word* map
+    cdef Word* column
     cdef Py_ssize_t words = 0, copies = LIMB_MAPS if k.band[0].exact else 1, i
     cdef int number, slot, chunk, lane, width
     for number in range(k.bands):
-        words += (1 + k.band[number].shape.slots) * k.band[number].words
+        words += map_words(&k.band[number])
     map = k.maps.map[0] = reserved(k, copies * words)
     if map == NULL:
         return False
@@ -159,16 +166,16 @@ cdef bint begin_maps(Core* k) noexcept nogil:
     for number in range(k.bands):
         band = &k.band[number]
         k.maps.map[number] = map
+        map += map_words(band)
         width = band.shape.width
         for slot in range(band.shape.slots):
-            map += band.words
+            column = k.maps.map[number] + (1 + slot) * band.words
             for chunk in range(band.shape.chunks):
                 for lane in range(width):
                     if band.exact:
-                        map[(chunk * band.shape.slots + slot) * band.shape.vectors * width + lane].i = 1
+                        column[(chunk * band.shape.slots + slot) * band.shape.vectors * width + lane].i = 1
                     else:
-                        map[(chunk * band.shape.slots + slot) * band.shape.vectors * width + lane].d = 1
-        map += band.words
+                        column[(chunk * band.shape.slots + slot) * band.shape.vectors * width + lane].d = 1
     for i in range(1, copies):
         memcpy(k.maps.map[0] + i * words, k.maps.map[0], words * sizeof(Word))
     return True
