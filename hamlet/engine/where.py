@@ -236,14 +236,16 @@ def _check(condition: Condition, schema: Schema, columns: Sequence[str], reports
         return
     if isinstance(condition, Equivalence):
         reports.error(
-            "an equivalence speaks of trends; --where looks at single events", condition.span, "write it into a query"
+            "an equivalence speaks of trends; where (--where) looks at single events",
+            condition.span,
+            "write it into a query",
         )
         return
     named = list(references(condition))
     for reference in named:
         if reference.shift is not Shift.NONE or reference.variable != EVENT:
             reports.error(
-                "--where looks at single events, before any pattern: there are no variables, no NEXT and no PREV",
+                "where (--where) looks at single events, before any pattern: variables, NEXT and PREV are not there",
                 reference.span,
                 f"write the column alone: {name_text(reference.attribute, free=True)}",
             )

@@ -94,8 +94,8 @@ def _check_type_column(arrow: pa.Schema, type_column: str, closed: bool, source:
         kind = arrow.field(type_column).type
         if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
             raise DataError(
-                f"{source}: the type column {type_column!r} holds {kind}; event types are strings (--type-column names "
-                "the type column)"
+                f"{source}: the type column {type_column!r} holds {kind}; event types are strings "
+                f"({named_by('--type-column')} names the type column)"
             )
     elif closed:
         raise DataError(f"{source}: {missing_column(type_column, arrow.names, 'type', '--type-column')}")
@@ -127,7 +127,12 @@ def missing_column(name: str, names: Sequence[str], role: str = "", option: str 
     elif names:
         shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
         text += f"; the columns are {shown}"
-    return text + (f" ({option} names the {role} column)" if option else "")
+    return text + (f" ({named_by(option)} names the {role} column)" if option else "")
+
+
+def named_by(option: str) -> str:
+    """An option as the command line has it, and as Python does: ``--time-column, time_column in Python``."""
+    return f"{option}, {option.removeprefix('--').replace('-', '_')} in Python,"
 
 
 def other_type(name: str, value: str, kind: pa.DataType) -> str:

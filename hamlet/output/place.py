@@ -90,7 +90,9 @@ def check_destination(directory: str | os.PathLike[str], overwrite: bool = False
     if not place.exists() or not any(place.iterdir()):
         return place
     if not overwrite:
-        raise OutputError(f"{directory} is not empty; give --overwrite to replace it, or choose another directory")
+        raise OutputError(
+            f"{directory} is not empty; give --overwrite (overwrite=True) to replace it, or choose another directory"
+        )
     precious = [Path(file).resolve() for file in keep] + [Path.cwd()]
     with contextlib.suppress(RuntimeError):  # there is no home folder
         precious.append(Path.home().resolve())

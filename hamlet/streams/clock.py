@@ -18,6 +18,7 @@ import pyarrow as pa
 from hamlet.errors import DataError, OptionError
 from hamlet.input.buffers import to_numpy
 from hamlet.input.columns import Int64Array
+from hamlet.input.input_schema import named_by
 from hamlet.input.moments import FORMS, NoTimeError, clock_of, in_seconds, joined
 from hamlet.input.widening import FRACTION
 from hamlet.language.schema import MOST_TICKS, UNITS_PER_SECOND, Clock, timestamp
@@ -154,8 +155,8 @@ class Times:
         if pa.types.is_integer(kind):
             return StreamClock(self.column, self._unit, "integer")
         raise DataError(
-            f"{self._source}: the time column {self.column!r} holds {kind}; it must hold {FORMS} (--time-column names "
-            "the time column)"
+            f"{self._source}: the time column {self.column!r} holds {kind}; it must hold {FORMS} "
+            f"({named_by('--time-column')} names the time column)"
         )
 
     def _read(self, column: pa.Array) -> pa.ChunkedArray:

@@ -98,7 +98,9 @@ class _Asked:
         names = [f"q{place + 1}" for place in range(len(runs))]
         name = self.row.get("query", names[0] if len(names) == 1 else None)
         if name not in names:
-            raise OptionError(f"which statement? --row needs its name as query, one of {', '.join(names) or 'none'}")
+            raise OptionError(
+                f"which statement? The row (--row) needs its name as query, one of {', '.join(names) or 'none'}"
+            )
         run = runs[names.index(name)]
         if not run.statement.clauses:
             raise OptionError(f"{name} has no MATCH_RECOGNIZE; evidence is given for rows of one")

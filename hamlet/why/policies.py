@@ -99,7 +99,8 @@ def why(
             named_by = ("time_point",) if verdicts == "satisfied" else ("time", "offset")
             lacking = [each for each in (*named_by, *columns.values()) if each not in given]
             raise OptionError(
-                f"no row matches, and the evidence of a row that is not there needs {', '.join(lacking)} in --row, too"
+                "no row matches, and the evidence of a row that is not there needs "
+                f"{', '.join(lacking)} in the row (--row), too"
             )
         given = dict(found)
     source = open_source(events, policy.signature, predicates(body), time_points=time_points, **_reading(reading))
@@ -170,7 +171,7 @@ def _typed(value: Any, kind: str) -> Any:
         try:
             return int(value)
         except ValueError:
-            raise OptionError(f"{value!r} in --row is not an integer") from None
+            raise OptionError(f"{value!r} in the row (--row) is not an integer") from None
     return value
 
 
@@ -219,7 +220,9 @@ class _Log:
             if len(equal) > row["offset"]:
                 point = equal[row["offset"]]
         if not isinstance(point, int) or not 0 <= point < len(self.times):
-            raise OptionError(f"the input has {len(self.times)} time-points, from 0; --row says time_point {point!r}")
+            raise OptionError(
+                f"the input has {len(self.times)} time-points, from 0; the row (--row) says time_point {point!r}"
+            )
         if "time" in row and not self._is(point, row["time"]):
             raise OptionError(f"time-point {point} has the time {self.shown_time(point)}, not {row['time']}")
         return point

@@ -16,6 +16,7 @@ import hamlet
 import hamlet.policies as policies
 import hamlet.streams as streams
 from hamlet.cli import main
+from hamlet.errors import DataError
 from hamlet.runtime import progress
 
 QUERY = "RETURN COUNT(*) PATTERN A WITHIN 100 s"
@@ -272,3 +273,21 @@ def test_inputs_without_events_and_files_that_nobody_unpacks() -> None:
         for path in ("e.csv.xz", "e.jsonl.zip"):
             with pytest.raises(hamlet.OptionError, match=rf"is compressed .*{path[-3:]}"):
                 rows_of(notation, path)
+
+
+def test_errors_name_the_options_of_python_too() -> None:
+    signature = "p(x: int)"
+    policy = policies.Policy.parse("p(x)", signature)
+    specification = streams.Specification.parse("input x: Int64\noutput y := x")
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN p+ WITHIN 1 s")
+    events = [{"type": "p", "x": 1}]
+    for ask in (
+        lambda: policies.run(policy, events),
+        lambda: policies.Monitor(policy).push(events),
+        lambda: streams.run(specification, events),
+        lambda: streams.Monitor(specification).push(events),
+        lambda: hamlet.run(workload, events),
+        lambda: hamlet.Engine(workload).push(events),
+    ):
+        with pytest.raises(DataError, match="time_column in Python, names the time column"):
+            ask()

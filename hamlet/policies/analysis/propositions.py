@@ -216,7 +216,7 @@ class _Maker:
             raise UnsupportedError(
                 f"verdicts for every time-point need the same free variables in every predicate, and here one binds "
                 f"{mine} where the policy has {all_names}\n"
-                "hint: leave out --verdicts; rows are then what satisfies the policy"
+                "hint: leave out verdicts (--verdicts); rows are then what satisfies the policy"
             )
         return self._numbered(formula)
 

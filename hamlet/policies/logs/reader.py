@@ -34,6 +34,7 @@ LARGEST = (1 << 31) - 1  # bytes of a time-point; offsets into texts have 32 bit
 _LINE = b"\n"
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 files may begin with
 KINDS = {"int": 0, "float": 1, "string": 2, "bool": 3}
+_COUNT_THEM = "ignore_unknown (--ignore-unknown) counts such tuples and leaves them out"
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _OF_TIMES = ("back", "time", "huge time")  # mistakes of the beginning of a time-point
 _NOUNS = {"int": "an integer", "float": "a number", "bool": "true or false"}
@@ -256,7 +257,7 @@ class LogFile:
             return f"expected {_NOUNS[kind]} and found {_shown(detail)}", "the types stand in the signature"
         if kind == "unknown":
             near = near_miss(detail, [name for name, _ in self._predicates])
-            hint = f"did you mean {near}?" if near else "--ignore-unknown counts such tuples and leaves them out"
+            hint = f"did you mean {near}?" if near else _COUNT_THEM
             return f"the signature has no predicate {_shown(detail)}", hint
         if kind == "arity":
             detail, name = detail.split(" ", 1)

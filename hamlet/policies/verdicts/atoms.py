@@ -286,5 +286,5 @@ def _unsupported(error: PolicyError | None = None) -> UnsupportedError:
     because = "" if error is None else f"; a sub-formula cannot be monitored:\n{error}"
     return UnsupportedError(
         "verdicts for every time-point need sub-formulas that bind the key by events"
-        f"{because}\nhint: leave out --verdicts; rows are then what satisfies the policy"
+        f"{because}\nhint: leave out verdicts (--verdicts); rows are then what satisfies the policy"
     )

@@ -105,7 +105,7 @@ class Verdicts:
         if self.key and len(self._conditions) > _MOST_CONDITIONS:
             raise UnsupportedError(
                 f"verdicts are for policies of at most {_MOST_CONDITIONS} comparisons of the key; this one has more\n"
-                "hint: leave out --verdicts; rows are then what satisfies the policy"
+                "hint: leave out verdicts (--verdicts); rows are then what satisfies the policy"
             )
         ways = self._ways() if self.key else [self._bits(())]
         self.nobody: dict[int, AnyStream] = {bits: self.machine.stream() for bits in ways}
@@ -119,7 +119,7 @@ class Verdicts:
         if unbound:
             raise UnsupportedError(
                 f"verdicts for every time-point need a predicate that binds the key, and none binds {unbound[0]}\n"
-                "hint: leave out --verdicts; rows are then what satisfies the policy"
+                "hint: leave out verdicts (--verdicts); rows are then what satisfies the policy"
             )
 
     def _ways(self) -> list[int]:

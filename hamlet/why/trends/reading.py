@@ -61,7 +61,7 @@ def chosen(
     if not source.whole:
         raise UnsupportedError(
             "the rows are of a part of an input, and evidence names events by their places in the whole\n"
-            "hint: write the condition of --where into the query; give hamlet why --from and --to"
+            "hint: write the condition of where (--where) into the query; hamlet why takes --from and --to"
         )
     schema = source.schema
     parts: list[pa.RecordBatch] = []
