@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date, timedelta
 from typing import Any, Unpack, cast
@@ -20,7 +20,16 @@ import pyarrow as pa
 
 from hamlet.checkpoint.columns import BlobWriter
 from hamlet.checkpoint.frame import Work, read, write
-from hamlet.errors import DataError, MemoryLimitError, OptionError, RestoreError, Span, WorkloadError, option
+from hamlet.errors import (
+    DataError,
+    HamletError,
+    MemoryLimitError,
+    OptionError,
+    RestoreError,
+    Span,
+    WorkloadError,
+    option,
+)
 from hamlet.frontend.reports import Reports
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import ticks_of
@@ -58,6 +67,9 @@ from hamlet.runtime.sizes import bytes_of, size_text
 
 _FOREVER = 2**62
 _FIELDS = ("options", "schema", "pending", "live", "mark", "partitions", "counts")
+
+
+_OF_DAMAGE = (pa.ArrowException, OSError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 
 
 @dataclass
@@ -695,13 +707,40 @@ class Matcher(Monitor):
             if isinstance(lateness, dict):
                 options["lateness"] = timedelta(microseconds=lateness["us"])
             found = cls(text, schema, **options)
-            found._pending, found._live = pending, live
-            found._mark = mark.column("m")[0] if mark.num_rows else None
-            found._partitions = {key: _Partition(*rest) for key, *rest in fields["partitions"]}
-            found._counts = dict(fields["counts"])
-        except (pa.ArrowException, OptionError, TypeError, ValueError, KeyError, IndexError) as error:
+            found._take_state(pending, live, mark, fields)
+        except RestoreError:
+            raise
+        except (*_OF_DAMAGE, HamletError) as error:
             raise RestoreError(f"the save is damaged: {error}") from None
         return found
+
+    def _take_state(self, pending: pa.Table, live: pa.Table, mark: pa.Table, fields: Mapping[str, Any]) -> None:
+        """What a save has of the rows that are kept, if it can be.
+
+        Raises
+        ------
+        ValueError
+        """
+        for name, table, known in (("pending", pending, self._pending), ("live", live, self._live)):
+            if table.schema != known.schema:
+                raise ValueError(f"the {name} rows have other columns")
+            table.validate(full=True)
+        mark.validate(full=True)
+        if mark.schema != self._mark_table().schema or mark.num_rows > 1 or mark.column("m").null_count:
+            raise ValueError("the mark is none")
+        partitions = {key: _Partition(*rest) for key, *rest in fields["partitions"]}
+        for key, each in partitions.items():
+            numbers = each.decided, each.covered, each.number
+            whole = all(type(number) is int and 0 <= number < 2**62 for number in numbers)
+            if not (isinstance(key, str) and whole and type(each.begins) is bool):
+                raise ValueError("a partition is none")
+            if max(each.decided, each.covered) > live.num_rows:
+                raise ValueError("a partition has more rows than there are")
+        counts = dict(fields["counts"])
+        if counts.keys() != self._counts.keys() or not all(type(each) is int and each >= 0 for each in counts.values()):
+            raise ValueError("the counts are none")
+        self._pending, self._live, self._partitions, self._counts = pending, live, partitions, counts
+        self._mark = mark.column("m")[0] if mark.num_rows else None
 
 
 class _Kernel:
