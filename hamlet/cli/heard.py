@@ -133,7 +133,7 @@ RULES = (
         "is not heard on Spark, where executors have limits of their own; hamlet monitor hears it",
     ),
     Rule(
-        ("where", "since", "until", "queries", "dates", "trace", "report", "sharing", "benefit", "numbers"),
+        ("where", "since", "until", "queries", "dates", "trace", "sharing", "benefit", "numbers"),
         lambda call: call.only(STATEMENTS),
         "is for trend queries; a statement says it itself, with WHERE and the like",
     ),

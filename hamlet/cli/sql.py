@@ -15,7 +15,16 @@ from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
 from hamlet.cli.notations import Part, Settings, extension_of
-from hamlet.cli.options import LATENESS, QUIET, READING_OPTIONS, Input, inputs_of, max_memory_option, with_options
+from hamlet.cli.options import (
+    LATENESS,
+    QUIET,
+    READING_OPTIONS,
+    REPORT,
+    Input,
+    inputs_of,
+    max_memory_option,
+    with_options,
+)
 from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
 from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
@@ -89,6 +98,7 @@ def run_text(
     overwrite: bool,
     quiet: bool,
     keep: list[str],
+    report: str | None,
     options: Mapping[str, Any],
 ) -> None:
     """Run statements, and print or write their rows."""
@@ -98,6 +108,11 @@ def run_text(
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=keep)
+    page = None
+    if report is not None:
+        from hamlet.pages.matches import MatchReport  # brings in jinja2, which nothing else needs
+
+        page = MatchReport(text, source, report, keep)
     started = time.perf_counter()
     given = {name: value for name, value in options.items() if value is not None}
     results = sql(text, tables, source=source, **given)
@@ -112,10 +127,13 @@ def run_text(
             for batch in table.to_batches():
                 sink.write(place, batch)
     sys.stdout.flush()  # before the summary
+    seconds = time.perf_counter() - started
+    if page is not None:
+        page.write(results, tables, given, seconds)
     if not quiet:
         for line in results.warnings:
             click.echo(f"note: {line}", err=True)
-        click.echo(summary_line({"rows": len(results)}, time.perf_counter() - started), err=True)
+        click.echo(summary_line({"rows": len(results)}, seconds), err=True)
 
 
 def _sink(
@@ -273,6 +291,7 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
     click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the rows."),
     click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows of each statement."),
     *SQL_OPTIONS,
+    REPORT,
     max_memory_option(),
     *READING_OPTIONS,
     *LATENESS,
@@ -308,9 +327,10 @@ def run_statements(
     """Run statements over files, or over streams that go on."""
     live = live_of(options)
     keep = [match[2] if (match := _NAMED.fullmatch(each)) else each for each in inputs_of(given)]
-    if goes_on(given, outputs, live, options["input_format"], limit is not None):
+    whole = limit is not None or options["report"] is not None
+    if goes_on(given, outputs, live, options["input_format"], whole):
         refuse_unheard([EXTENSION], live=True)
-        refuse_live({"limit": limit})
+        refuse_live({"limit": limit, "report": options["report"]})
         destinations = Destinations(outputs, output_format, options["overwrite"], keep)
         code = run_stream(text, source, given, live, destinations, options)
         if code is not None:
@@ -327,6 +347,7 @@ def run_statements(
         overwrite=options["overwrite"],
         quiet=options["quiet"],
         keep=keep,
+        report=options["report"],
         options={
             name: options.get(name) for name in ("dialect", "allow_files", "max_steps", "threads", "missing_columns")
         },

@@ -7,6 +7,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -58,6 +59,22 @@ def over_time(starts: np.ndarray[Any, Any], text: Callable[[int], str], most: in
         (text(first + place * width), f"{count:,}", round(100 * count / longest, 1))
         for place, count in enumerate(counts)
     ]
+
+
+def evidence_of_each(
+    first: Sequence[Iterable[Mapping[str, Any]]],
+    why: Why,
+    commands: Sequence[Sequence[str]],
+    prefix: str,
+    events: int | None,
+    most: int,
+) -> list[dict[str, Any]]:
+    """The first rows of each work with their evidence; of inputs of more than `most` events the commands alone."""
+    found = []
+    for place, rows in enumerate(first):
+        explained = partial(why, place) if (events or 0) <= most else None
+        found += evidence_of(rows, explained, commands[place], f"{prefix}{place}-")
+    return found
 
 
 def evidence_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from hamlet.output.columnar import csv_texts
 from hamlet.output.place import check_place
-from hamlet.pages.findings import Why, evidence_of
+from hamlet.pages.findings import Why, evidence_of_each
 from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 from hamlet.policies.plan.explaining import CLASSES, Shown, worst
 
@@ -138,10 +137,6 @@ class ViolationReport:
         commands: Sequence[Sequence[str]],
     ) -> None:
         """Write the page; ``stats["notes"]`` is what was strange, `why` gives evidence of a policy's row."""
-        evidence = []
-        for place, rows in enumerate(self._first):
-            explained = partial(why, place) if (stats.get("events") or 0) <= _MOST_PROVED else None
-            evidence.append(evidence_of(rows, explained, commands[place], f"p{place}-"))
         shown = []
         charts: list[dict[str, Any]] = []
         for place, (name, text, what, columns) in enumerate(self._policies):
@@ -185,7 +180,7 @@ class ViolationReport:
             {"charts": charts},
             workload=", ".join(name for name, *_ in self._policies),
             strange=list(stats.get("notes", ())),
-            evidence=[row for rows in evidence for row in rows],
+            evidence=evidence_of_each(self._first, why, commands, "p", stats.get("events"), _MOST_PROVED),
             source=source,
             settings=settings,
             counters=counters,

@@ -7,11 +7,10 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from hamlet.output.place import check_place
-from hamlet.pages.findings import Why, evidence_of
+from hamlet.pages.findings import Why, evidence_of_each
 from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 
 _BARS = 120
@@ -187,10 +186,6 @@ class SpecificationReport:
         commands: Sequence[Sequence[str]],
     ) -> None:
         """Write the page; ``stats["notes"]`` is what was strange, `why` gives evidence of a specification's row."""
-        evidence = []
-        for place, rows in enumerate(self._first):
-            explained = partial(why, place) if (stats.get("events") or 0) <= _MOST_EXPLAINED else None
-            evidence += evidence_of(rows, explained, commands[place], f"s{place}-")
         charts: list[dict[str, Any]] = []
         shown = [self._shown(each, charts) for each in self._watched]
         counters = [
@@ -211,7 +206,7 @@ class SpecificationReport:
             {"charts": charts},
             workload=", ".join(each.name for each in self._watched),
             strange=list(stats.get("notes", ())),
-            evidence=evidence,
+            evidence=evidence_of_each(self._first, why, commands, "s", stats.get("events"), _MOST_EXPLAINED),
             source=source,
             settings=settings,
             counters=counters,

@@ -102,6 +102,20 @@ def triggers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a row pattern, three rows of which rise before they fall."""
+    folder = tmp_path_factory.mktemp("matches")
+    clause = "PARTITION BY s ORDER BY ts MEASURES FIRST(ts) AS since, COUNT(*) AS n PATTERN (a up+)"
+    (folder / "rises.sql").write_text(f"SELECT * FROM t MATCH_RECOGNIZE ({clause} DEFINE up AS p > PREV(p))")
+    rows = [f"{place},{'xy'[place % 2]},{place // 2 % 4}" for place in range(400)]
+    (folder / "t.csv").write_text("\n".join(["ts,s,p", *rows, ""]))
+    page = folder / "m.html"
+    arguments = [str(folder / "rises.sql"), "-i", str(folder / "t.csv"), "--report", str(page), "-q", "--limit", "1"]
+    assert main(["run", *arguments]) == 0
+    return page
+
+
+@pytest.fixture(scope="module")
 def dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page that explains a specification."""
     path = tmp_path_factory.mktemp("graph") / "s.html"
@@ -406,6 +420,24 @@ def test_bars_and_lines_say_what_they_are(browser: Chrome, violations: Path, tri
     assert "twice" in shown
     press(browser, bars_of, "\ue011")
     assert tip(browser) != shown
+
+
+def test_row_patterns_say_what_was_asked_and_why_a_row_is_there(browser: Chrome, matches: Path) -> None:
+    opened(browser, matches)
+    asked = "In t, for each s, in the order of ts: where do rows match a up+, where up is p > PREV(p)?"
+    assert one(browser, ".question").text.startswith(asked)
+    assert one(browser, ".lead").text == "400 rows read: 100 matches, 100 rows given."
+    evidence = all_of(browser, ".row-evidence")
+    assert len(evidence) == 3
+    assert not one(browser, ".row-evidence pre.command").is_displayed()
+    evidence[0].find_element("css selector", "summary").click()
+    assert "PREV(p)=0, p=1" in evidence[0].text
+    assert "hamlet why" in evidence[0].text
+    press(browser, one(browser, ".chart"), "\ue011")  # Home
+    shown = tip(browser)
+    assert shown is not None
+    assert "rows" in shown
+    assert {"Rows by s", "Rows by n"} <= {each.text for each in all_of(browser, "h3")}
 
 
 # -------------------------------------------------------------------------------------------------- the explanation
