@@ -9,7 +9,7 @@ from hamlet.errors import WorkloadError
 from hamlet.output.place import check_place
 from hamlet.pages.drawing import Arrow, State, drawing
 from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
-from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT, TAKE, Program
+from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, COUNTED, ENDLESS, SPLIT, Program
 from hamlet.patterns.match.evaluate import Meaning
 from hamlet.patterns.match.explain import conditions_of, facts_of
 from hamlet.patterns.match.run import meanings, parsed
@@ -37,7 +37,7 @@ def write_explanation(text: str, source: str, path: str | os.PathLike[str], dial
     graphs: list[dict[str, Any]] = []
     clauses = []
     for number, meaning in enumerate(found, 1):
-        states = sum(kind == TAKE for kind in meaning.program.kinds)
+        states = meaning.program.positions
         graph = None
         if states <= _MOST_DRAWN:
             graph = len(graphs)
@@ -84,7 +84,11 @@ def _automaton(meaning: Meaning, label: str) -> dict[str, Any]:
         classes = "final" if ends else ""
         tip += f"\na match may end here (choice {ends[0]} of {len(ways)})" if ends else ""
         below = ("left out of the rows",) if program.excluded[step] else ()
-        states.append(State(names[program.variables[step]], "", below, classes, tip))
+        name = names[program.variables[step]]
+        if program.kinds[step] == COUNTED:
+            low, high = program.bounds[step]
+            name += f"{{{low:,},{'' if high == ENDLESS else f'{high:,}'}}}"
+        states.append(State(name, "", below, classes, tip))
         arrows += _arrows(program, program.first[step], places[step], places)
     return drawing(label, states, arrows)
 

@@ -60,6 +60,28 @@ def clicks(dice: random.Random, count: int) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32()])
+def test_narrow_integers_are_those_of_the_host(kind: pa.DataType) -> None:
+    """Rows, and what does not fit their type."""
+    schema = pa.schema([("t", kind), ("k", kind), ("v", kind)])
+    text = """SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY t MEASURES LAST(v) - FIRST(v) + 1 AS d,
+        SUM(v) AS s, MAX(v) AS m PATTERN (a b+) DEFINE b AS v > PREV(v) + 1 OR -v < -100)"""
+    dice = random.Random(7)
+    rows = [{"t": place, "k": place % 2, "v": dice.choice((1, 3, 5, 120, None))} for place in range(60)]
+    matcher = Matcher(text, schema)
+    assert matcher._can_direct
+    found = [row for each in rows for row in matcher.push(each)] + matcher.close()
+    expected = hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    most = {8: 127, 16: 2**15 - 1, 32: 2**31 - 1}[kind.bit_width]
+    rows = [{"t": place, "k": 0, "v": most} for place in range(3)]
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY t MEASURES 1 AS m PATTERN (b+) DEFINE b AS v < PREV(v) + 1)"
+    with pytest.raises(hamlet.DataError, match="does not fit its type"):
+        Matcher(text, schema).push(rows)
+    with pytest.raises(hamlet.HamletError, match="Overflow"):
+        hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)})
+
+
 @pytest.mark.parametrize("outer", OUTER)
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_rows_of_single_pushes_are_those_of_a_run(clause: str, outer: str) -> None:
@@ -186,7 +208,7 @@ def test_where_matching_cannot_go_on() -> None:
 def test_whole_numbers_beyond_64_bits() -> None:
     matcher = matcher_of("ORDER BY ts MEASURES v AS v PATTERN (a) DEFINE a AS v * 3 > 0")
     matcher.push({"ts": 1, "v": 2**62})
-    with pytest.raises(hamlet.DataError, match="64 bits"):
+    with pytest.raises(hamlet.DataError, match="does not fit its type"):
         matcher.push({"ts": 2, "v": 1})
 
 

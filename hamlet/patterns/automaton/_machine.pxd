@@ -33,6 +33,7 @@ cdef enum:  # operations of conditions; what they take stands in `compile_native
     DISTINCT_INT = 26
     DISTINCT_REAL = 27
     NUMBER = 28
+    NARROW = 29
 
 cdef extern from *:
     bint __builtin_add_overflow(int64_t a, int64_t b, int64_t* c) nogil
@@ -72,7 +73,7 @@ cdef inline bint _holds(int order, int64_t operation) noexcept nogil:
 cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value* top) except NULL:
     """Carry out an operation on the values on top of a stack; gives the new top.
 
-    Raises OverflowError where a whole number needs more than 64 bits.
+    Raises OverflowError where a whole number needs more bits than it has.
     """
     cdef int64_t order
     if operation == PUSH_INT:
@@ -95,6 +96,9 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
         top.real = -top.real
     elif operation == IS_NULL:
         top.whole, top.null = top.null, False
+    elif operation == NARROW:  # to a number of so many bits
+        if not top.null and not -(<int64_t>1 << (argument - 1)) <= top.whole < <int64_t>1 << (argument - 1):
+            raise OverflowError
     else:
         top -= 1
         if operation == COALESCE:

@@ -10,6 +10,17 @@ cdef enum:  # what follows a match
     TO_LAST = 3
 
 
+cdef struct Counter:         # a step that takes many rows; by row of the partition:
+    int32_t step
+    int64_t low, high
+    int64_t room
+    int64_t* run            # how many rows from there on its variable takes
+    int64_t* behind         # the nearest row from there on before which what follows can reach the end
+    int64_t* before         # the farthest such row up to there
+    int64_t* queue          # bounded: rows of a window, the nearest ends first
+    int64_t head, tail
+
+
 cdef class Matches:
     cdef int64_t* _rows      # start, length, number, partition of each match
     cdef Py_ssize_t _count, _room
@@ -34,6 +45,18 @@ cdef class Table:
     cdef int64_t* near_marks            # of the first row of each block
     cdef uint8_t* alive_marks
     cdef Py_ssize_t mark_room
+    cdef const int64_t[:, ::1] bounds
+    cdef list _counted                  # arrays of each step that counts
+    cdef Py_ssize_t counters
+    cdef Counter* counter
+
+    cdef int64_t _run(self, Counter* each, int64_t row) noexcept nogil
+    cdef bint _goes_on(self, Counter* each, int64_t row) noexcept nogil
+    cdef int count_room(self, int64_t rows) except -1
+    cdef void count_alive(self, Counter* each, int64_t row) noexcept nogil
+    cdef void count_near(self, Counter* each, int64_t row) noexcept nogil
+    cdef void count_done(self, int64_t row) noexcept nogil
+    cdef int64_t counted(self, int32_t step, int64_t row, int64_t most) noexcept nogil
 
     cdef int prepare(self, int64_t low, int64_t high) except -1 nogil
     cdef void load(self, int64_t number) noexcept nogil

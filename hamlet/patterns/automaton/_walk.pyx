@@ -1,14 +1,16 @@
 """The preferred match of every start, in time linear in rows x steps, where conditions read no labels.
 
 From the last row of a partition to the first it is computed which steps can still reach the end of the pattern; with
-that, a walk from a start takes the preferred way at every fork and never turns back.
+that, a walk from a start takes the preferred way at every fork and never turns back. A step that counts rows of one
+variable keeps, by row, how many of them follow, and where what is behind the step can begin: it costs as much as any
+other step, however far it counts.
 
 Contract: `first` and `second` of a step that takes no row are smaller than its own number, as `Program` orders them;
 masks are as long as all rows, an empty one is true everywhere; nothing of this is checked again here.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 
 import numpy as np
 
@@ -18,9 +20,17 @@ cdef enum:
     AT_START = 2
     AT_END = 3
     ACCEPT = 4
+    COUNTED = 5
 
 cdef int64_t _NEVER = 9223372036854775807
 cdef int64_t _BLOCK_BYTES = 1 << 28
+
+
+cdef void* _grown(void* old, Py_ssize_t size) except NULL:
+    cdef void* found = realloc(old, size)
+    if found == NULL:
+        raise MemoryError
+    return found
 
 
 cdef class Matches:
@@ -131,9 +141,11 @@ cdef class Table:
         By variable: the rows that it takes, none for all.
     bounded : bool
         Whether the nearest end of each is kept, not only that there is one.
+    bounds : int64 array of shape (steps, 2)
+        Of steps that count: the least and the most rows.
     """
 
-    def __cinit__(self, kinds, first, second, variables, list masks, bint bounded):
+    def __cinit__(self, kinds, first, second, variables, list masks, bint bounded, bounds=None):
         cdef Py_ssize_t i
         cdef const uint8_t[::1] mask
         self.kinds, self.first, self.second, self.variables = kinds, first, second, variables
@@ -153,8 +165,29 @@ cdef class Table:
         self.alive = self.alive_marks = NULL
         self.room = self.mark_room = 0
         self.block = max(<int64_t>64, _BLOCK_BYTES // (self.steps * (8 if bounded else 1)))
+        self.bounds = np.zeros((self.steps, 2), np.int64) if bounds is None else bounds
+        self.counters = 0
+        for i in range(self.steps):
+            self.counters += self.kinds[i] == COUNTED
+        self.counter = <Counter*>calloc(max(1, self.counters), sizeof(Counter))
+        if self.counter == NULL:
+            raise MemoryError
+        self.counters = 0
+        for i in range(self.steps):
+            if self.kinds[i] == COUNTED:
+                self.counter[self.counters].step = i
+                self.counter[self.counters].low, self.counter[self.counters].high = self.bounds[i, 0], self.bounds[i, 1]
+                self.counters += 1
 
     def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.counter != NULL:
+            for i in range(self.counters):
+                free(self.counter[i].run)
+                free(self.counter[i].behind)
+                free(self.counter[i].before)
+                free(self.counter[i].queue)
+        free(self.counter)
         free(self.masks)
         free(self.near)
         free(self.near_marks)
@@ -171,6 +204,10 @@ cdef class Table:
         cdef Py_ssize_t needed, cell
         cdef void* grown
         self.low, self.high = low, high
+        if self.counters:  # what counts looks far ahead: all rows stay in memory
+            self.block = rows
+            with gil:
+                self.count_room(rows)
         blocks = (rows + self.block - 1) // self.block
         needed = (min(rows, self.block) + 1) * self.steps
         cell = sizeof(int64_t) if self.bounded else 1
@@ -219,6 +256,7 @@ cdef class Table:
             else:
                 self.compute_alive(row, start)
             row -= 1
+        self.count_done(start)
         for i in range(m):
             if self.bounded:
                 self.near_marks[number * m + i] = self.near[i]
@@ -231,9 +269,13 @@ cdef class Table:
         cdef const uint8_t* mask
         cdef Py_ssize_t i
         cdef int32_t kind
+        cdef Py_ssize_t k = 0
         for i in range(self.steps):
             kind = self.kinds[i]
-            if kind == TAKE:
+            if kind == COUNTED:
+                self.count_alive(&self.counter[k], row)
+                k += 1
+            elif kind == TAKE:
                 if row == self.high:
                     here[i] = self.open_end
                 else:
@@ -247,6 +289,9 @@ cdef class Table:
                 here[i] = here[self.first[i]] if row == self.high else 0
             else:
                 here[i] = 1
+        for k in range(self.counters):
+            i = row - self.low
+            self.counter[k].behind[i] = row if here[self.first[self.counter[k].step]] else self.counter[k].behind[i + 1]
 
     cdef void compute_near(self, int64_t row, int64_t start) noexcept nogil:
         cdef int64_t* here = self.near + (row - start) * self.steps
@@ -254,9 +299,13 @@ cdef class Table:
         cdef const uint8_t* mask
         cdef Py_ssize_t i
         cdef int32_t kind
+        cdef Py_ssize_t k = 0
         for i in range(self.steps):
             kind = self.kinds[i]
-            if kind == TAKE:
+            if kind == COUNTED:
+                self.count_near(&self.counter[k], row)
+                k += 1
+            elif kind == TAKE:
                 if row == self.high:
                     here[i] = row + 1 if self.open_end else _NEVER
                 else:
@@ -270,6 +319,99 @@ cdef class Table:
                 here[i] = here[self.first[i]] if row == self.high else _NEVER
             else:
                 here[i] = row
+
+    cdef int count_room(self, int64_t rows) except -1:
+        """Room for so many rows of what counts."""
+        cdef Counter* each
+        cdef Py_ssize_t k, size = (rows + 1) * sizeof(int64_t)
+        for k in range(self.counters):
+            each = &self.counter[k]
+            if each.room < rows:
+                each.run = <int64_t*>_grown(each.run, size)
+                each.behind = <int64_t*>_grown(each.behind, size)
+                each.before = <int64_t*>_grown(each.before, size)
+                each.queue = <int64_t*>_grown(each.queue, size)
+                each.room = rows
+            each.run[rows], each.behind[rows] = 0, _NEVER
+            each.head = each.tail = 0
+        return 0
+
+    cdef int64_t _run(self, Counter* each, int64_t row) noexcept nogil:
+        """How many rows from one on the variable of a step takes."""
+        cdef const uint8_t* mask = self.masks[self.variables[each.step]]
+        cdef int64_t i = row - self.low
+        each.run[i] = each.run[i + 1] + 1 if row < self.high and (mask == NULL or mask[row]) else 0
+        return each.run[i]
+
+    cdef bint _goes_on(self, Counter* each, int64_t row) noexcept nogil:
+        """Whether rows to come may be more of the same."""
+        return (self.open_end and row + each.run[row - self.low] == self.high
+                and each.run[row - self.low] < each.high)
+
+    cdef void count_alive(self, Counter* each, int64_t row) noexcept nogil:
+        cdef int64_t reach = min(each.high, self._run(each, row)), i = row - self.low
+        self.alive[i * self.steps + each.step] = (
+            self._goes_on(each, row) or (each.low <= reach and each.behind[i + each.low] <= row + reach))
+
+    cdef void count_near(self, Counter* each, int64_t row) noexcept nogil:
+        cdef int64_t reach = row + min(each.high, self._run(each, row)), found = _NEVER, end, place = row + each.low
+        cdef int32_t follows = self.first[each.step]
+        if reach == row:
+            each.head = each.tail = 0
+        elif place <= reach:  # the window of rows behind which what follows may begin moves by one
+            end = self.near[(place - self.low) * self.steps + follows]
+            while (each.tail > each.head
+                    and self.near[(each.queue[each.tail - 1] - self.low) * self.steps + follows] >= end):
+                each.tail -= 1
+            each.queue[each.tail] = place
+            each.tail += 1
+        while each.tail > each.head and each.queue[each.head] > reach:
+            each.head += 1
+        if each.tail > each.head:
+            found = self.near[(each.queue[each.head] - self.low) * self.steps + follows]
+        if self._goes_on(each, row):
+            found = min(found, self.high + 1)
+        self.near[(row - self.low) * self.steps + each.step] = found
+
+    cdef void count_done(self, int64_t row) noexcept nogil:
+        """All rows are known: from which rows what follows can go on, looking back."""
+        cdef Py_ssize_t k
+        cdef int64_t i
+        if self.bounded:
+            return
+        for k in range(self.counters):
+            for i in range(self.high - self.low + 1):
+                if self.counter[k].behind[i] == self.low + i:
+                    self.counter[k].before[i] = self.low + i
+                else:
+                    self.counter[k].before[i] = self.counter[k].before[i - 1] if i else -1
+
+    cdef int64_t counted(self, int32_t step, int64_t row, int64_t most) noexcept nogil:
+        """The row behind those that a step takes from a row on; -1 where rows to come decide."""
+        cdef Counter* each = self.counter
+        cdef int64_t reach, place
+        cdef bint goes_on
+        cdef int32_t follows = self.first[step]
+        while each.step != step:
+            each += 1
+        goes_on = self._goes_on(each, row) and (not self.bounded or self.high + 1 <= most)
+        reach = row + min(each.high, each.run[row - self.low])
+        if self.second[step]:
+            if goes_on:
+                return -1
+            if not self.bounded:
+                return each.before[reach - self.low]
+            place = min(reach, most)
+            while self.near[(place - self.low) * self.steps + follows] > most:
+                place -= 1
+            return place
+        place = row + each.low
+        if not self.bounded:
+            place = each.behind[min(place, self.high + 1) - self.low]
+        else:
+            while place <= reach and self.near[(place - self.low) * self.steps + follows] > most:
+                place += 1
+        return place if place <= reach else -1
 
     cdef bint can(self, int64_t row, int32_t step, int64_t most) noexcept nogil:
         """Whether the end of the pattern can be reached from a step before a row, no row from `most` on taken."""
@@ -365,6 +507,16 @@ cdef int64_t _from(Table table, Matches matches, int32_t start_step, int64_t par
                     matches.reserve(place - row + 1)
                 matches._steps[matches._labels + place - row] = step
                 place += 1
+                step = table.first[step]
+            elif table.kinds[step] == COUNTED:
+                target = table.counted(step, place, most)
+                if target < 0:
+                    return row
+                if matches._labels + target - row >= matches._label_room:
+                    matches.reserve(target - row + 1)
+                while place < target:
+                    matches._steps[matches._labels + place - row] = step
+                    place += 1
                 step = table.first[step]
             elif table.kinds[step] == SPLIT:
                 step = table.first[step] if table.can(place, table.first[step], most) else table.second[step]

@@ -3,6 +3,9 @@
 A round beyond a quantifier's lower bound that takes no row ends the quantifier. Whether a round has taken a row is part
 of the place in the program: a body that may take none is written once for each number of enclosing such rounds that
 have taken one. (A round inside another that has taken a row means that the outer one has, so numbers are enough.)
+
+A quantifier is its body written again, as often as it counts; a variable that is counted far is one step that counts,
+where conditions do not read labels.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ from hamlet.patterns.clause.tree import (
     Variable,
 )
 
-TAKE, SPLIT, AT_START, AT_END, ACCEPT = range(5)
+TAKE, SPLIT, AT_START, AT_END, ACCEPT, COUNTED = range(6)
 MOST_STEPS = 4_000_000
+FAR = 64  # rounds from which on a variable is counted
+ENDLESS = 2**62
 
 _Entry = list[int]  # the step to go to, by how many enclosing rounds have taken a row
 
@@ -35,15 +40,17 @@ class Program:
     Attributes
     ----------
     kinds : list of int
-        TAKE, SPLIT, AT_START, AT_END or ACCEPT.
+        TAKE, SPLIT, AT_START, AT_END, ACCEPT, or COUNTED: many rows of one variable.
     first : list of int
         The step that follows; of a SPLIT the preferred one.
     second : list of int
-        The other step of a SPLIT.
+        The other step of a SPLIT; of a COUNTED 1 where more rows are preferred.
     variables : list of int
-        Of a TAKE: its variable.
+        Of a TAKE or COUNTED: its variable.
     excluded : list of bool
-        Of a TAKE: whether its row is excluded.
+        Of a TAKE or COUNTED: whether its rows are excluded.
+    bounds : list of (int, int)
+        Of a COUNTED: the least and the most rows.
     start : int
     """
 
@@ -52,15 +59,21 @@ class Program:
     second: list[int] = field(default_factory=list)
     variables: list[int] = field(default_factory=list)
     excluded: list[bool] = field(default_factory=list)
+    bounds: list[tuple[int, int]] = field(default_factory=list)
     start: int = 0
 
     @property
     def positions(self) -> int:
-        """How many steps take a row."""
-        return sum(kind == TAKE for kind in self.kinds)
+        """How many steps take rows."""
+        return sum(kind in (TAKE, COUNTED) for kind in self.kinds)
+
+    @property
+    def counts(self) -> bool:
+        """Whether a step counts rows."""
+        return COUNTED in self.kinds
 
 
-def compile_pattern(pattern: RowPattern, variables: Sequence[str]) -> Program:
+def compile_pattern(pattern: RowPattern, variables: Sequence[str], counted: bool = False) -> Program:
     """The program of a pattern.
 
     Parameters
@@ -68,21 +81,24 @@ def compile_pattern(pattern: RowPattern, variables: Sequence[str]) -> Program:
     pattern : RowPattern
     variables : sequence of str
         Folded; a variable is its place here.
+    counted : bool
+        Whether steps may count rows.
 
     Raises
     ------
     UnsupportedError
         If it has too many steps: a quantifier counts by writing its body again.
     """
-    compiler = _Compiler({name: place for place, name in enumerate(variables)})
+    compiler = _Compiler({name: place for place, name in enumerate(variables)}, counted)
     accept = compiler.step(ACCEPT)
     start = compiler.compile(pattern, [accept], False)[0]
     return _in_order(compiler, start)
 
 
 class _Compiler:
-    def __init__(self, numbers: dict[str, int]) -> None:
-        self.numbers = numbers
+    def __init__(self, numbers: dict[str, int], counted: bool) -> None:
+        self.numbers, self._counted = numbers, counted
+        self.bounds: dict[int, tuple[int, int]] = {}
         self.steps: list[tuple[int, int, int, int, bool]] = []
         self._known: dict[tuple[int, int, int, int, bool], int] = {}
 
@@ -174,6 +190,8 @@ class _Compiler:
         return found
 
     def _quantified(self, node: Quantified, after: _Entry, excluded: bool) -> _Entry:
+        if self._counted and isinstance(node.body, Variable) and max(node.low, node.high or 0) >= FAR:
+            return self._far(node, node.body, after, excluded)
         entry = after
         if node.high is None:
             entry = self._loop(node, after, excluded)
@@ -183,6 +201,15 @@ class _Compiler:
         for _ in range(node.low):
             entry = self.compile(node.body, entry, excluded)
         return entry
+
+    def _far(self, node: Quantified, body: Variable, after: _Entry, excluded: bool) -> _Entry:
+        """One step for many rows of a variable; the round that takes none is another way."""
+        step = self.place((COUNTED, after[-1], int(node.greedy), self.numbers[body.name], excluded))
+        self.bounds[step] = max(1, node.low), ENDLESS if node.high is None else node.high
+        if node.low:
+            return [step] * len(after)
+        pairs = (((step, each) if node.greedy else (each, step)) for each in after)
+        return [self.step(SPLIT, first, second) for first, second in pairs]
 
     def _optional(self, node: Quantified, after: _Entry, behind: _Entry, excluded: bool) -> _Entry:
         """One more round, or none; `behind` is what follows a round, by what has taken a row: last, this one."""
@@ -235,7 +262,7 @@ def _in_order(compiler: _Compiler, start: int) -> Program:
             waiting.pop()
             state[each] = 2
             order.append(each)
-            if kind == TAKE and state[first] == 0:
+            if kind in (TAKE, COUNTED) and state[first] == 0:
                 roots.append(first)
     number = {each: place for place, each in enumerate(order)}
     found = Program(start=number[start])
@@ -243,7 +270,8 @@ def _in_order(compiler: _Compiler, start: int) -> Program:
         kind, first, second, variable, excluded = steps[each]
         found.kinds.append(kind)
         found.first.append(number[first] if kind != ACCEPT else 0)
-        found.second.append(number[second] if kind == SPLIT else 0)
+        found.second.append(number[second] if kind == SPLIT else second if kind == COUNTED else 0)
         found.variables.append(variable)
         found.excluded.append(excluded)
+        found.bounds.append(compiler.bounds.get(each, (0, 0)))
     return found

@@ -267,7 +267,7 @@ def direct_of(meaning: Meaning, schema: pa.Schema, back: int, ahead: tuple[int, 
     """What takes few rows at a time, None where a statement needs the host for each of them."""
     clause = meaning.clause
     columns = _columns(meaning, schema)
-    if columns is None or max(ahead) or meaning.reads_labels or clause.rows == "unmatched":
+    if columns is None or max(ahead) or meaning.reads_labels or meaning.program.counts or clause.rows == "unmatched":
         return None
     conditions = compile_conditions(meaning, columns.places, schema)
     if conditions is None:
@@ -324,9 +324,9 @@ def _columns(meaning: Meaning, schema: pa.Schema) -> Columns | None:
     found.keys, found.order = tuple(k for k in keys if k is not None), tuple(o for o in order if o is not None)
     if any(_python_type(schema.types[place]) not in (int, str, bool) for place in found.keys):
         return None
-    if found.order and schema.types[found.order[0]] not in (pa.int64(), pa.timestamp("us")):
+    if found.order and schema.types[found.order[0]] not in (*_INTEGERS, pa.timestamp("us")):
         return None
-    if any(schema.types[place] not in (pa.int64(), pa.string()) for place in found.order[1:]):
+    if any(schema.types[place] not in (*_INTEGERS, pa.string()) for place in found.order[1:]):
         return None
     return found
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.match.native import (
+    NARROW,
     NOT,
     OR,
     PUSH_INT,
@@ -21,14 +22,15 @@ from hamlet.patterns.match.native import (
     READ_REAL,
     Compiler,
     Typed,
-    UnknownError,
 )
+from hamlet.patterns.match.ordered import UnknownError
 
 if TYPE_CHECKING:
     from hamlet.patterns.match.conditions import Condition
     from hamlet.patterns.match.evaluate import Meaning
 
 _DEEPEST = 60
+BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 Programs = list[tuple[npt.NDArray[Any], npt.NDArray[Any]] | None]
 Values = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 Read = tuple[int, frozenset[str] | None]  # a column, and the texts that it is compared with
@@ -129,7 +131,33 @@ class _RowCompiler(Compiler):
             return self._in(node)
         if self._step and name in ("Coalesce", "And", "Or", "Is", "NullSafeEQ", "NullSafeNEQ"):
             raise UnknownError  # without the row it is NULL as a whole, strict or not
-        return super().compile(node)
+        found = super().compile(node)
+        if name in ("Add", "Sub", "Mul", "Neg") and found.kind == "int" and 0 < (bits := self._bits(node)) < 64:
+            return self._after(found, (NARROW, bits, 0, 0, 0.0), "int")
+        return found
+
+    def _bits(self, node: Any) -> int:
+        """The bits of a whole number of the host; 0 for a constant, which has those of what it is computed with."""
+        name = type(node).__name__
+        if name in ("Paren", "Neg"):
+            return self._bits(node.this)
+        if name == "Literal":
+            return 0
+        if name in ("Add", "Sub", "Mul"):
+            bits = max(self._bits(node.left), self._bits(node.right)) or 32
+            for each in (node.left, node.right):
+                if type(each).__name__ == "Literal" and int(each.this) >= 1 << (bits - 1):
+                    raise UnknownError  # the host finds a wider type
+            return bits
+        if name == "Column" and len(node.parts) == 1:
+            text = node.parts[0].name
+            if text.startswith("__hamlet_read_"):
+                import sqlglot
+
+                reading = self.condition.read.readings[int(text.removeprefix("__hamlet_read_").rstrip("_"))]
+                return self._bits(sqlglot.parse_one(reading.value, dialect="duckdb"))  # type: ignore[union-attr]
+            return BITS.get(self._schema.types[self._places[text.lower()]], 64)
+        return 64
 
     def _readings(self, node: Any) -> list[int]:  # noqa: ARG002
         return []
@@ -156,7 +184,12 @@ class _RowCompiler(Compiler):
         place = self._places.get(name.lower())
         if place is None:
             raise UnknownError
-        kinds = {pa.int64(): "int", pa.float64(): "real", pa.bool_(): "bool", pa.timestamp("us"): "time:TIMESTAMP"}
+        kinds = {
+            **dict.fromkeys(BITS, "int"),
+            pa.float64(): "real",
+            pa.bool_(): "bool",
+            pa.timestamp("us"): "time:TIMESTAMP",
+        }
         kind = kinds.get(self._schema.types[place]) if texts is None else "bool"
         if kind is None or (texts is not None and self._schema.types[place] not in (pa.string(), pa.large_string())):
             raise UnknownError

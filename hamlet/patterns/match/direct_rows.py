@@ -15,7 +15,8 @@ from hamlet.patterns.match.measures import members_of
 if TYPE_CHECKING:
     from hamlet.patterns.match.evaluate import Meaning
 
-_MOST = 2**63
+_KINDS = {pa.int8(): "int8", pa.int16(): "int16", pa.int32(): "int32", pa.int64(): "int", pa.float64(): "real"}
+_BITS = {"int8": 8, "int16": 16, "int32": 32, "int": 64, "real": 64}
 _PARTS = {"expressions", "from", "from_", "kind"}  # of a SELECT that takes columns as they are
 
 
@@ -151,19 +152,22 @@ class _Measure:
     def _sum(self, adds: bool, node: Any, read: Read) -> tuple[Value, str]:
         (left, kind), (right, other) = self._compile(node.left, read), self._compile(node.right, read)
         kinds = {kind, other} - {"literal"}
-        if kinds not in ({"int"}, {"real"}):
+        narrow = kinds - {"real", "other"}
+        if not kinds or kinds not in (narrow, {"real"}):
             raise _UnknownError
+        chosen = max(kinds, key=_BITS.__getitem__)
+        most = 1 << (_BITS[chosen] - 1)
 
         def value(seen: Seen) -> Any:
             one, two = left(seen), right(seen)
             if one is None or two is None:
                 return None
             found = one + two if adds else one - two
-            if type(found) is int and not -_MOST <= found < _MOST:
+            if type(found) is int and not -most <= found < most:
                 raise OverflowError
             return found
 
-        return value, kinds.pop()
+        return value, chosen
 
     def _column(self, name: str, read: Read) -> tuple[Value, str]:
         if name == NUMBER:
@@ -183,7 +187,7 @@ class _Measure:
         return place
 
     def _kind(self, place: int) -> str:
-        return {pa.int64(): "int", pa.float64(): "real"}.get(self._schema.types[place], "other")
+        return _KINDS.get(self._schema.types[place], "other")
 
     def _members(self, variable: str | None) -> frozenset[int] | None:
         return None if variable is None else frozenset(members_of(self._clause, [variable]))
@@ -232,7 +236,9 @@ class _Measure:
                 return (lambda seen: seen.length), "int"
             return (lambda seen: sum(label in members for label in seen.labels)), "int"
         column = self._place(reading.arguments)
-        if function not in ("count", "sum", "min", "max") or (function != "count" and self._kind(column) != "int"):
+        if function not in ("count", "sum", "min", "max") or (
+            function != "count" and not self._kind(column).startswith("int")
+        ):
             raise _UnknownError
 
         def values(seen: Seen) -> list[Any]:
@@ -248,4 +254,4 @@ class _Measure:
         if function == "sum":
             return (lambda seen: Decimal(sum(found)) if (found := values(seen)) else None), "other"
         chosen = min if function == "min" else max
-        return (lambda seen: chosen(values(seen), default=None)), "int"
+        return (lambda seen: chosen(values(seen), default=None)), self._kind(column)

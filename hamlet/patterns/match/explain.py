@@ -6,7 +6,7 @@ from typing import Any
 
 from hamlet.errors import WorkloadError
 from hamlet.frontend.reports import Reports
-from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT, TAKE, Program
+from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, COUNTED, ENDLESS, SPLIT, TAKE, Program
 from hamlet.patterns.clause.tree import (
     Alternation,
     Anchor,
@@ -137,11 +137,20 @@ def automaton_lines(program: Program, clause: Clause) -> list[str]:
             AT_START: f"at the partition's start, then {first}",
             AT_END: f"at the partition's end, then {first}",
             ACCEPT: "match",
+            COUNTED: f"take {_counted(program, each)} {names[program.variables[each]] if names else ''}"
+            f"{' (excluded)' if program.excluded[each] else ''}, "
+            f"{'more' if program.second[each] else 'fewer'} preferred, "
+            f"then {first}",
         }[kind]
         lines.append(f"{number[each]}: {text}")
     if len(order) > _MOST_STEPS_SHOWN:
         lines.append(f"... and {len(order) - _MOST_STEPS_SHOWN:,} more steps")
     return lines
+
+
+def _counted(program: Program, step: int) -> str:
+    low, high = program.bounds[step]
+    return f"{low:,} or more" if high == ENDLESS else f"{low:,} to {high:,}"
 
 
 def shown(node: RowPattern, clause: Clause) -> str:
