@@ -1,17 +1,27 @@
 """Row patterns in SQL: a V-shape beside the columns that it reads, a hundred statements beside one, and blow-ups.
 
 The V-shape runs over partitions of a random walk; DuckDB computes and sorts the same Boolean columns with `lag` over
-the partitions. The patterns that make a backtracking matcher explode run over rows that fail at the end.
+the partitions, and Spark exchanges, sorts and counts the same rows. The patterns that make a backtracking matcher
+explode run over rows that fail at the end.
+
+Flink runs in batch mode, in the Python that HAMLET_FLINK_PYTHON names: apache-flink asks for older packages than these
+benchmarks have, so it needs an environment of its own (`pip install apache-flink`, 2.3.0 was measured).
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
 from collections.abc import Mapping
-from functools import partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
 
 from bench.answers import WrongAnswer
 from bench.subject import Answer, Case, Contender
@@ -102,6 +112,167 @@ def _shapes(prices: list[int]) -> list[tuple[int, int]]:
     return found
 
 
+class OnSpark:
+    """The V-shape as a job over a Parquet file, beside a job that exchanges, sorts and counts the same rows.
+
+    Parameters
+    ----------
+    rows, partitions : int
+    tasks : int
+        At a time.
+    """
+
+    def __init__(self, rows: int, partitions: int, tasks: int) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="hamlet-bench-")
+        self._input, self._rows, self._tasks = Path(self._folder.name) / "ticks.parquet", rows, tasks
+        pq.write_table(walks(rows, partitions), self._input, row_group_size=250_000)
+
+    @cached_property
+    def _spark(self) -> Any:
+        from bench.peers import spark_programme
+
+        return spark_programme.session(self._tasks)
+
+    def answer(self) -> Answer:
+        """As many matches as in process, and all rows counted."""
+        expected = len(sql(v_shape(), {"ticks": str(self._input)}))
+        found, counted = self._matched(), self._counted()
+        if found != expected or counted != self._rows:
+            raise WrongAnswer(f"{found:,} shapes and {expected:,} in process; {counted:,} of {self._rows:,} rows")
+        checks = [f"{found:,} shapes, on Spark and in process; the floor counts every row"]
+        return Answer(checks, {"events": self._rows, "tasks": self._tasks})
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """The job, and the floor."""
+        asked = "how many rows there are, after the same read, exchange and sort"
+        return {
+            "hamlet spark": Contender(self._matched, None, in_children=True, question="matches are counted"),
+            "spark floor": Contender(self._counted, None, in_children=True, question=asked),
+        }
+
+    def _matched(self) -> int:
+        import hamlet.spark
+
+        ticks = self._spark.read.parquet(str(self._input))
+        return int(hamlet.spark.sql(v_shape(), {"ticks": ticks}).count())
+
+    def _counted(self) -> int:
+        from bench.peers import spark_programme
+
+        floor = spark_programme.Floor(self._spark, self._input, ("symbol", "ts", "price"), "symbol", "ts")
+        return floor.run()
+
+
+_STRICT = """SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts
+    MEASURES A.v AS va, C.v AS vc ONE ROW PER MATCH AFTER MATCH SKIP PAST LAST ROW PATTERN (A B C)
+    DEFINE A AS A.v < 20, B AS B.v >= 20 AND B.v < 60, C AS C.v >= 60)"""
+
+
+class BesideFlink:
+    """A strict sequence over a CSV file, the same text in both.
+
+    Parameters
+    ----------
+    rows : int
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._python = os.environ.get("HAMLET_FLINK_PYTHON")
+        self._folder, self._rows = tempfile.TemporaryDirectory(prefix="hamlet-bench-"), rows
+        dice = np.random.default_rng(0)
+        times = np.datetime64("2024-01-01", "ms") + 10 * np.arange(rows).astype("timedelta64[ms]")
+        values = {"symbol": dice.integers(0, 1000, rows), "ts": pa.array(times), "v": dice.integers(0, 100, rows)}
+        self._ours, self._theirs = (Path(self._folder.name) / f"{name}.csv" for name in ("ours", "theirs"))
+        csv.write_csv(pa.table(values), self._ours)
+        csv.write_csv(pa.table(values), self._theirs, csv.WriteOptions(include_header=False))
+
+    def answer(self) -> Answer:
+        """As many matches in both."""
+        found = self._match()
+        checks = [f"{found:,} matches"]
+        if self._python is not None:
+            theirs = int(self._flink()["rows"])
+            if theirs != found:
+                raise WrongAnswer(f"{found:,} matches, and {theirs:,} of Flink")
+            checks = [f"{found:,} matches, and as many of Flink"]
+        return Answer(checks, {"events": self._rows})
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """Both from a file to the number of matches; Flink's session is there before."""
+        asked = "matches are counted"
+        found = {"hamlet": Contender(self._match, None, question=asked)}
+        if self._python is not None:
+            found["flink"] = Contender(self._flink, None, in_children=True, metrics=_same, question=asked)
+        return found
+
+    def _match(self) -> int:
+        return len(sql(_STRICT, {"ticks": str(self._ours)}))
+
+    def _flink(self) -> dict[str, float]:
+        """The seconds of the job, of its processor time, and its rows."""
+        program = Path(__file__).parents[1] / "peers" / "flink_rows.py"
+        call = [str(self._python), str(program), str(self._theirs), _STRICT]
+        done = subprocess.run(call, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": ""})
+        seconds, processor, rows = map(float, done.stdout.split()[-3:])
+        return {"job_s": seconds, "processor_s": processor, "rows": rows}
+
+
+def _same(found: dict[str, float]) -> dict[str, float]:
+    """Numbers that a run gave of itself."""
+    return found
+
+
+class Sized:
+    """A statement over a table of an unusual size or shape, whose number of matches is known.
+
+    Parameters
+    ----------
+    rows, partitions : int
+    pattern : str
+        Of `a` (every row but each hundredth of a partition) and `b` (those).
+    matches : int
+        How many there are.
+    """
+
+    def __init__(self, rows: int, partitions: int, pattern: str, define: str, matches: int) -> None:
+        place = np.arange(rows)
+        self._table = pa.table({"k": place % partitions, "i": place, "v": place // partitions % 100})
+        self._text = f"""SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY i MEASURES COUNT(*) AS n
+            PATTERN ({pattern}) DEFINE {define})"""
+        self._matches, self._partitions = matches, partitions
+
+    def answer(self) -> Answer:
+        """As many matches as the rows are made for."""
+        found = len(sql(self._text, {"t": self._table}))
+        if found != self._matches:
+            raise WrongAnswer(f"{found:,} matches instead of {self._matches:,}")
+        return Answer([f"{found:,} matches"], {"events": self._table.num_rows, "partitions": self._partitions})
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """The statement."""
+        return {"hamlet": Contender(partial(sql, self._text, {"t": self._table}), None, question="matches are counted")}
+
+
+_ENDS = "a AS v <> 99, b AS v = 99"
+
+
+def _many(count: int) -> tuple[str, str]:
+    """A pattern of many variables, one row each, and what they take."""
+    return " ".join(f"x{i}" for i in range(count)), ", ".join(f"x{i} AS v = {i % 100}" for i in range(count))
+
+
+def _sizes(rows: int) -> dict[str, Any]:
+    found = {
+        "one partition": partial(Sized, 10 * rows, 1, "a+ b", _ENDS, rows // 10),
+        "partitions of ten": partial(Sized, 10 * rows, rows, "a+ $", "a AS v < 100", rows),
+        "{1,100000}": partial(Sized, rows // 10, 1, "a{1,100000} b", "a AS v >= 0, b AS v = 99", 1),
+        "{1,100000}, twice the rows": partial(Sized, rows // 5, 1, "a{1,100000}? b", _ENDS, rows // 500),
+    }
+    for count in (63, 200):
+        found[f"{count} variables"] = partial(Sized, rows, 1, *_many(count), rows // (100 * -(-count // 100)))
+    return found
+
+
 class Failing:
     """A pattern over rows that fail at the end.
 
@@ -174,6 +345,25 @@ CASES = {
         {"one": partial(VShape, 2_000_000, 10_000, 1), "hundred": partial(VShape, 2_000_000, 10_000, 100)},
         {"one": partial(VShape, 20_000, 100, 1), "hundred": partial(VShape, 20_000, 100, 100)},
         seconds=(300, 60),
+    ),
+    "row-patterns-spark": Case(
+        "the V-shape on Spark with one task and with two, beside a job that exchanges, sorts and counts the same rows",
+        {f"{tasks} at a time": partial(OnSpark, 2_000_000, 10_000, tasks) for tasks in (1, 2)},
+        {"2 at a time": partial(OnSpark, 20_000, 100, 2)},
+        seconds=(170, 60),
+        apart=True,
+    ),
+    "row-patterns-flink": Case(
+        "a strict sequence over 1 M rows of CSV, beside Flink in batch mode, the same text",
+        {"strict": partial(BesideFlink, 1_000_000)},
+        {"strict": partial(BesideFlink, 10_000)},
+        seconds=(170, 60),
+    ),
+    "row-patterns-sizes": Case(
+        "one partition of 10 M rows, a million of ten, counting to 100,000, 63 and 200 variables",
+        _sizes(1_000_000),
+        _sizes(10_000),
+        seconds=(170, 30),
     ),
     "row-patterns-pushed": Case(
         "a V-shape over 200,000 rows that are pushed one by one, in 10 partitions",
