@@ -1,7 +1,9 @@
-"""Row patterns in SQL on Spark: what a clause reads and what stands around it is Spark SQL's, the clause is the tasks'.
+"""Row patterns in SQL on Spark: expressions and what stands around a clause are Spark SQL's, matching is the tasks'.
 
-The rows of a clause's table are exchanged by its partition columns. A task puts its partitions through the evaluation
-in process (`hamlet.patterns`), whose host of expressions is DuckDB; the clause then is a view of the outer statement.
+The rows of a clause's table are exchanged by its partition columns, with columns of its expressions
+(`hamlet.spark.pattern_columns`); tasks match them (`hamlet.spark.pattern_tasks`), and what they give, with measures
+over it, is a view of the outer statement. A streaming table is followed by matchers, whose host is DuckDB
+(`hamlet.spark.pattern_stream`): Spark SQL has no window functions over streams.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial, reduce
+from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from threading import RLock
 from typing import Any, Unpack
@@ -22,7 +24,6 @@ from pyspark.errors import AnalysisException, UnsupportedOperationException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import count, lit, monotonically_increasing_id
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import LongType, StructType
 
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.frontend.reports import Reports
@@ -37,10 +38,10 @@ from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.evaluate import Meaning, distinct_columns
-from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.evaluate import Meaning, distinct_columns, read_clause
+from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.ordered import INPUT
-from hamlet.patterns.match.run import StatementRun, named_tables, parsed, source_query, word_in
+from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator, word_in
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.options import made_of
 from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
@@ -49,14 +50,17 @@ from hamlet.spark.counters import DroppedParam
 from hamlet.spark.following import Watch, awaited, followed_folder, notes_of, places
 from hamlet.spark.input import Told, arriving, local_output, local_path
 from hamlet.spark.options import Follow, FollowOptions
+from hamlet.spark.pattern_columns import Clause as SparkClause
+from hamlet.spark.pattern_columns import Columns, SparkAggregates, said
+from hamlet.spark.pattern_columns import quoted as quoted_for_spark
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
 from hamlet.spark.pattern_stream import Clause as Alone
 from hamlet.spark.pattern_stream import pattern_frame
+from hamlet.spark.pattern_tasks import ClauseTask
 from hamlet.spark.session import check_pandas, session, translated
-from hamlet.spark.slices import Batches, mapped
+from hamlet.spark.slices import mapped
 
 _ROWS = "hamlet_rows"
-_TASK = "__hamlet_task"  # which task takes a row
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 _naming = RLock()  # views of a session have names: one text at a time
@@ -79,7 +83,7 @@ def sql(
     Parameters
     ----------
     text : str
-        Spark SQL; expressions of MEASURES and DEFINE are evaluated by DuckDB inside the tasks.
+        Spark SQL, which evaluates the expressions of MEASURES and DEFINE, too; over streaming tables DuckDB does.
     tables : mapping of str to DataFrame
         Tables by name; other names are tables and views of the session.
     spark : SparkSession, optional
@@ -458,7 +462,7 @@ class _Text:
                 )
             name = f"hamlet_match_{uuid.uuid4().hex}"
             names.append(name)
-            views.name(name, self._matched(frame, number, place, clause))
+            views.name(name, self._matched(frame, number, place, clause, views))
             rewriting.replace(clause, name)
         return self._query(rewriting.render(span), span, rewriting)
 
@@ -469,8 +473,7 @@ class _Text:
         try:
             frame = self._spark.sql(spoken)
         except AnalysisException as error:
-            said = str(error).splitlines()[0]
-            message = re.sub(r"^\[[A-Z_.0-9]+\] |\s*SQLSTATE: .*$", "", said)
+            message = said(error)
             names = re.findall(r"`([^`]+)`", message)
             place = next(filter(None, (word_in(self._script.text, span, each) for each in names)), None)
             contexts = error.getQueryContext()
@@ -481,62 +484,70 @@ class _Text:
             raise Failed from None
         return frame
 
-    def _matched(self, frame: DataFrame, number: int, place: int, clause: Clause) -> DataFrame:
+    def _matched(self, frame: DataFrame, number: int, place: int, clause: Clause, views: _Views) -> DataFrame:
         """The rows of a clause over those of its table."""
-        names = [name for name, _ in distinct_columns([(name, "") for name in frame.columns])]
-        frame = frame.toDF(*names)
-        schema = to_arrow_schema(frame.schema, timezone=self._zone)
-        script = self._script
-        task = _ClauseTask(
-            script.text, script.dialect, script.source, number, place, self._max_steps, self._zone, schema
-        )
-        empty = task.evaluated(schema.empty_table(), self._reports)
-        types = _schema_of(empty.schema, self._reports, clause)
-        keys = task.keys()
+        frame = frame.toDF(*(name for name, _ in distinct_columns([(name, "") for name in frame.columns])))
         if frame.isStreaming:
-            return self._followed(frame, schema, types, clause, task)
-        if clause.rows == "one":
-            frame = frame.select([quoted_for_spark(each) for each in self._read_by(names, number, clause)])
-            task = replace(task, schema=pa.schema([schema.field(each) for each in frame.columns]))
-        placed = frame.withColumn(INPUT, monotonically_increasing_id())
-        by_name = {form: each for each in names for form in (each.lower(), quoted(each).lower())}
-        columns = [by_name.get(each.strip().lower()) for each in keys]
-        if not keys:
-            sent = placed.repartition(1)
-        elif None not in columns:
-            sent = placed.repartition(*(placed[quoted_for_spark(each)] for each in columns if each is not None))
-        else:
-            wider = StructType([*placed.schema.fields]).add(_TASK, LongType())
-            numbered = mapped(placed, partial(task.numbered, keys), wider)
-            sent = numbered.repartition(_TASK).drop(_TASK)
-        return mapped(sent, partial(task.rows, types), from_arrow_schema(types, prefer_timestamp_ntz=True))
+            return self._followed(frame, number, place, clause)
+        script, statement = self._script, self._script.statements[number]
+        dialect = script.dialect
+        aggregates, translate = SparkAggregates(self._spark, dialect), translator(dialect, "spark")
+        meaning = read_clause(
+            self._reports, clause, statement.tokens, aggregates, frame.columns, translate, quoting_of(dialect)
+        )
+        view, given = (f"hamlet_{each}_{uuid.uuid4().hex}" for each in ("rows", "given"))
+        if INPUT not in frame.columns:
+            frame = frame.withColumn(INPUT, monotonically_increasing_id())
+        views.name(view, frame)
+        columns = Columns(self._spark, view, frame.schema, meaning, self._reports)
+        host = SparkClause(self._spark, meaning, columns, self._reports)
+        rows = host.prepare()
+        layout, asked = host.layout, None
+        if meaning.reads_labels and layout.native is None:
+            asked = self._asked(frame.select([quoted_for_spark(each) for each in columns.names]), number, place)
+        types = host.output_schema(rows.schema)
+        task = ClauseTask(
+            script.text,
+            script.source,
+            meaning,
+            asked,
+            tuple(columns.names),
+            layout,
+            self._max_steps,
+            self._zone,
+            to_arrow_schema(types, timezone=self._zone),
+        )
+        views.name(given, mapped(rows, task, types))
+        return host.rows(given)
 
-    def _read_by(self, names: Sequence[str], number: int, clause: Clause) -> list[str]:
-        """The columns of a clause's table that it may read: no other goes through the exchange."""
-        tokens = [each for each in self._script.statements[number].tokens if each.span.start >= clause.span.start]
-        tokens = [each for each in tokens if each.span.end <= clause.span.end]
-        for place, each in enumerate(tokens[2:], 2):
-            bare = each.text == "*" and tokens[place - 1].text == "(" and not tokens[place - 2].is_word("COUNT")
-            if bare or each.is_word("COLUMNS"):
-                return [*names]
-        said = {each.text.lower() for each in tokens if each.is_identifier}
-        return [each for each in names if each.lower() in said] or [*names[:1]]
+    def _asked(self, frame: DataFrame, number: int, place: int) -> Meaning:
+        """A clause as DuckDB reads it, which answers the conditions over labels that the kernel cannot evaluate.
 
-    def _followed(
-        self, frame: DataFrame, schema: pa.Schema, rows: pa.Schema, clause: Clause, task: _ClauseTask
-    ) -> DataFrame:
+        Raises
+        ------
+        Failed
+            If an expression is wrong.
+        """
+        task = self._in_duckdb(to_arrow_schema(frame.schema, timezone=self._zone), number, place)
+        task.evaluated(self._reports)
+        return task.meaning()
+
+    def _in_duckdb(self, schema: pa.Schema, number: int, place: int) -> _InDuckDB:
+        script = self._script
+        zone = self._zone
+        return _InDuckDB(script.text, script.dialect, script.source, number, place, self._max_steps, zone, schema)
+
+    def _followed(self, frame: DataFrame, number: int, place: int, clause: Clause) -> DataFrame:
         """The rows of a clause over a streaming table."""
+        schema = to_arrow_schema(frame.schema, timezone=self._zone)
+        task = self._in_duckdb(schema, number, place)
+        rows = _schema_of(task.evaluated(self._reports).schema, self._reports, clause)
         order = task.order()
         if order is None:
             raise UnsupportedError("a continuous job needs ORDER BY: its leading column is the time of the rows")
         text = f"SELECT * FROM {_SOURCE} {self._script.text[clause.span.start : clause.span.end]}"
         alone = Alone(text, self._script.dialect, self._max_steps, order, tuple(task.keys()))
         return pattern_frame(alone, frame, schema, rows, self._zone, *self._streaming)
-
-
-def quoted_for_spark(name: str) -> str:
-    """A name as Spark's identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _translated(text: str, dialect: str) -> str:
@@ -549,8 +560,8 @@ def _translated(text: str, dialect: str) -> str:
 
 
 @dataclass(frozen=True)
-class _ClauseTask:
-    """What tasks do with a clause; goes to every worker.
+class _InDuckDB:
+    """A clause as DuckDB reads it, over no row.
 
     Attributes
     ----------
@@ -573,78 +584,37 @@ class _ClauseTask:
     zone: str
     schema: pa.Schema
 
-    def _run(self, host: Host, reports: Reports) -> tuple[StatementRun, Clause]:
+    def _run(self, reports: Reports) -> tuple[StatementRun, Clause, Host]:
+        host = Host({_SOURCE: self.schema.empty_table()}, threads=1, timezone=self.zone)
         script = parsed(self.text, self.dialect, self.source)
         statement = script.statements[self.statement]
         runner = StatementRun(script, statement, host, reports, _ROWS, self.max_steps)
-        return runner, statement.clauses[self.clause]
+        return runner, statement.clauses[self.clause], host
 
-    def _host(self, table: pa.Table) -> Host:
-        return Host({_SOURCE: table}, threads=1, timezone=self.zone)
-
-    def _meaning(self) -> Meaning:
-        runner, clause = self._run(self._host(self.schema.empty_table()), Reports(self.text, self.source))
+    def meaning(self) -> Meaning:
+        """The clause with its expressions read."""
+        runner, clause, _ = self._run(Reports(self.text, self.source))
         return runner.read(clause, f"SELECT * FROM {_SOURCE}")
 
     def keys(self) -> list[str]:
-        """The expressions of PARTITION BY, as DuckDB reads them."""
-        return [each.text for each in self._meaning().partition]
+        """The expressions of PARTITION BY."""
+        return [each.text for each in self.meaning().partition]
 
     def order(self) -> str | None:
-        """The leading expression of ORDER BY, as DuckDB reads it."""
-        return next((each.text for each in self._meaning().order), None)
+        """The leading expression of ORDER BY."""
+        return next((each.text for each in self.meaning().order), None)
 
-    def evaluated(self, table: pa.Table, reports: Reports) -> pa.Table:
-        """The rows of the clause over a table.
+    def evaluated(self, reports: Reports) -> pa.Table:
+        """The rows of the clause over no row.
 
         Raises
         ------
         Failed
             If an expression is wrong, which has been reported.
         """
-        host = self._host(table)
-        runner, clause = self._run(host, reports)
+        runner, clause, host = self._run(reports)
         runner.evaluate(clause, f"SELECT * FROM {_SOURCE}", _ROWS)
-        listed = [
-            _microseconds(name) if kind == "INTERVAL" else quoted(name) for name, kind in host.types(_ROWS).items()
-        ]
-        try:
-            found = host.arrow(f"SELECT {', '.join(listed)} FROM {_ROWS}")
-        except HostError as error:
-            reports.error(error.message, clause.span)
-            raise Failed from None
-        spans = {name for name, kind in host.types(_ROWS).items() if kind == "INTERVAL"}
-        fields = [each.with_type(pa.duration("us")) if each.name in spans else each for each in found.schema]
-        return found.cast(pa.schema(fields))
-
-    def numbered(self, keys: Sequence[str], batches: Batches) -> Batches:
-        """Rows with a number that is equal where all keys are."""
-        for batch in batches:
-            host = self._host(pa.Table.from_batches([batch]))
-            chosen = host.arrow(f"SELECT (hash({', '.join(keys)}) % 9223372036854775807)::BIGINT AS n FROM {_SOURCE}")
-            numbers = chosen.column("n").combine_chunks()
-            yield pa.RecordBatch.from_arrays([*batch.columns, numbers], [*batch.schema.names, _TASK])
-
-    def rows(self, types: pa.Schema, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """The rows of the clause over all partitions of a task."""
-        parts = list(batches)
-        if not parts:
-            return
-        table = pa.Table.from_batches(parts)
-        reports = Reports(self.text, self.source)
-        try:
-            found = self.evaluated(table, reports)
-        except Failed:
-            raise DataError(str(WorkloadError(reports.errors))) from None
-        yield from found.cast(types).combine_chunks().to_batches(max_chunksize=1 << 16)
-
-
-def _microseconds(name: str) -> str:
-    """An interval as a number; one of months has none."""
-    column = quoted(name)
-    wrong = f"error('the interval ' || {column} || ' counts months, and Spark''s has days and seconds')"
-    months = f"datepart('year', {column}) <> 0 OR datepart('month', {column}) <> 0"
-    return f"CASE WHEN {months} THEN {wrong} ELSE epoch_us({column}) END AS {column}"
+        return host.arrow(f"SELECT * FROM {_ROWS}")
 
 
 def _schema_of(schema: pa.Schema, reports: Reports, clause: Clause) -> pa.Schema:

@@ -10,7 +10,7 @@ import numpy as np
 from hamlet.errors import DataError, OptionError, WorkloadError
 from hamlet.input.missing import MissingColumns
 from hamlet.output.plain import json_value
-from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT
+from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, SPLIT, compile_pattern
 from hamlet.patterns.clause.expressions import Read, placeholder
 from hamlet.patterns.clause.statement import Script
 from hamlet.patterns.match.conditions import Failed, as_seen
@@ -185,9 +185,7 @@ class _Asked:
         """The kind, the clause, and the partition of a row."""
         values = {}
         if self.ordered.keys:
-            keys = ", ".join(self.ordered.keys)
-            text = f"SELECT {keys} FROM {self.ordered.table} WHERE {self.ordered.row} = {row}"
-            values = dict(zip(self.meaning.key_names(), self.host.execute(text).fetchall()[0], strict=True))
+            values = dict(zip(self.meaning.key_names(), self.ordered.key_values(row), strict=True))
         return {"kind": "match", "clause": self.number, "partition": json_value(values)}
 
     def _event(self, row: int) -> dict[str, Any]:
@@ -314,7 +312,8 @@ class _Asked:
 
     def _longest(self, start: int, partition: int, number: int) -> tuple[list[int], dict[str, Any]]:
         """The longest labelling of rows from a start, the preferred one of that length, and what ended it."""
-        program, clause = self.meaning.program, self.meaning.clause
+        clause = self.meaning.clause
+        program = compile_pattern(clause.pattern, list(clause.variables))
         end = int(self.ordered.borders[partition + 1])
         horizon = horizon_of(self.meaning, self.ordered, self.reports)
         low = int(self.ordered.borders[partition])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hamlet.errors import Span
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read, placeholder
 from hamlet.patterns.clause.tree import Clause, Expression
-from hamlet.patterns.match.ordered import Ordered
+from hamlet.patterns.match.ordered import Expressions
 
 
 class Failed(Exception):
@@ -57,7 +57,7 @@ def is_near(clause: Clause, variable: str, reading: Navigation | Aggregation) ->
     return not reading.reads_label or reading.step >= 0
 
 
-def host_text(clause: Clause, condition: Condition, ordered: Ordered) -> str:
+def host_text(clause: Clause, condition: Condition, ordered: Expressions) -> str:
     """A condition over the ordered table, for one that reads nothing but neighbours."""
     text = condition.read.text
     for place, reading in enumerate(condition.read.readings):
@@ -66,9 +66,9 @@ def host_text(clause: Clause, condition: Condition, ordered: Ordered) -> str:
         assert isinstance(reading, Navigation)
         value = reading.value
         if reading.reads_label:
-            name = "'" + clause.variables[condition.variable].replace("'", "''") + "'"
+            name = ordered.label_text(clause.variables[condition.variable])
             # rows behind the candidate have no label yet
-            value = value.replace(LABEL, f"CAST({name} AS VARCHAR)" if reading.step == 0 else "CAST(NULL AS VARCHAR)")
+            value = value.replace(LABEL, name if reading.step == 0 else f"nullif({name}, {name})")
         text = text.replace(placeholder(place), ordered.shifted(value, reading.step))
     return text
 

@@ -119,7 +119,7 @@ def read_clause(
         [reader.measure(each.expression) for each in clause.measures],
         conditions,
         None if clause.within is None else reader.plain(clause.within),
-        compile_pattern(clause.pattern, list(clause.variables)),
+        compile_pattern(clause.pattern, list(clause.variables), not any(c.reads_match for c in conditions.values())),
         translate,
     )
     if len(reports.errors) > known:
@@ -203,26 +203,51 @@ def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports:
 
 def find(meaning: Meaning, ordered: Ordered, reports: Reports, max_steps: int, name: str) -> Matches:
     """All matches of a clause."""
-    clause, program = meaning.clause, meaning.program
-    kinds, first, second, variables = arrays_of(program)
-
-    def table_of(masks: Mapping[str, npt.NDArray[np.uint8]]) -> Table:
-        listed = [masks.get(each, np.zeros(0, np.uint8)) for each in clause.variables]
-        return Table(kinds, first, second, variables, listed, clause.within is not None)
-
     try:
-        table = table_of(near_masks(meaning, ordered, reports))
+        masks = near_masks(meaning, ordered, reports)
     except Failed:
         if meaning.reads_labels:  # the mistakes of other conditions are said in the same go
-            Searching(meaning, ordered, table_of({}), np.zeros(0, np.int64), reports, max_steps, name, True)
+            nothing = np.zeros(0, np.int64)
+            Searching(meaning, ordered, kernel_table(meaning, {}), nothing, reports, max_steps, name, True)
         raise
     horizon = horizon_of(meaning, ordered, reports)
-    member = skip_members(clause)
-    skip = SKIPS[clause.skip]
+
+    def searched(table: Table) -> Matches:
+        skip, member = SKIPS[meaning.clause.skip], skip_members(meaning.clause)
+        return search(meaning, ordered, table, horizon, skip, member, reports, max_steps, name)
+
+    return matches_of(meaning, ordered, masks, horizon, reports, searched)
+
+
+def kernel_table(meaning: Meaning, masks: Mapping[str, npt.NDArray[np.uint8]]) -> Table:
+    """The kernel's table of a clause's steps over rows that fulfil conditions; a variable without a mask takes all."""
+    listed = [masks.get(each, np.zeros(0, np.uint8)) for each in meaning.clause.variables]
+    kinds, first, second, variables = arrays_of(meaning.program)
+    bounds = np.array(meaning.program.bounds, np.int64).reshape(-1, 2)
+    return Table(kinds, first, second, variables, listed, meaning.clause.within is not None, bounds)
+
+
+def matches_of(
+    meaning: Meaning,
+    ordered: Ordered,
+    masks: Mapping[str, npt.NDArray[np.uint8]],
+    horizon: npt.NDArray[np.int64],
+    reports: Reports,
+    searched: Callable[[Table], Matches],
+) -> Matches:
+    """All matches of a clause; `searched` finds them where conditions read labels.
+
+    Raises
+    ------
+    DataError
+        If a match has no row to skip to.
+    """
+    clause, table = meaning.clause, kernel_table(meaning, masks)
     if meaning.reads_labels:
-        found = search(meaning, ordered, table, horizon, skip, member, reports, max_steps, name)
+        found = searched(table)
     else:
-        found = walk(table, program.start, ordered.borders, horizon, skip, member)
+        skip, member = SKIPS[clause.skip], skip_members(clause)
+        found = walk(table, meaning.program.start, ordered.borders, horizon, skip, member)
     if found.error is not None:
         raise DataError(skip_message(meaning, ordered, reports, *found.error))
     return found
@@ -301,9 +326,8 @@ def skip_message(meaning: Meaning, ordered: Ordered, reports: Reports, partition
     which = "the match's first row" if target == 0 else "in no row of the match"
     place = f"row {row - int(ordered.borders[partition]) + 1}"
     if meaning.partition:
-        keys = ", ".join(ordered.keys)
-        values = ordered.host.execute(f"SELECT {keys} FROM {ordered.table} WHERE {ordered.row} = {row}").fetchall()[0]
-        shown = [f"{name} = {value}" for name, value in zip(meaning.key_names(), values, strict=True)]
+        named = zip(meaning.key_names(), ordered.key_values(row), strict=True)
+        shown = [f"{name} = {value}" for name, value in named]
         place += f" of partition {', '.join(shown)}"
     return (
         f"{reports.source}: {reports.place(clause.span)}: AFTER MATCH SKIP TO {clause.skip.upper()} "
@@ -350,21 +374,8 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
     points, shown = points_of(meaning, found)
     evaluation = Evaluation(clause, ordered, found, points, meaning.translate)
     reads = {f'"__hamlet_measure_{place}"': read for place, read in enumerate(meaning.measures)}
-    keys = list(zip(meaning.key_names(), ordered.keys, strict=True))
-    listed = list(keys)
     measures = [(each.name, f"m.{column}") for each, column in zip(clause.measures, reads, strict=True)]
-    if clause.rows == "one":
-        listed += measures
-    else:
-        taken = {output.lower() for output, _ in keys}
-        by_name = {each.lower(): each for each in ordered.columns}
-        for item in clause.order:
-            column = by_name.get(output_name(item.expression).lower())
-            if column is not None:
-                listed.append((column, quoted(column)))
-                taken.add(column.lower())
-        listed += measures
-        listed += [(each, quoted(each)) for each in ordered.columns if each.lower() not in taken]
+    listed = listed_columns(meaning, ordered.keys, measures, {each: quoted(each) for each in ordered.columns})
     if not listed:
         listed = [("match", f"m.{POINT} + 1")]  # a table of the host has a column; this one can be counted
     try:
@@ -381,6 +392,34 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         _report(reports, single, error, clause.span)
         raise Failed from None
     return name
+
+
+def listed_columns(
+    meaning: Meaning, keys: Sequence[str], measures: Sequence[tuple[str, str]], columns: Mapping[str, str]
+) -> list[tuple[str, str]]:
+    """The columns of a clause's rows: their names, and the host's texts for them.
+
+    Parameters
+    ----------
+    meaning : Meaning
+    keys : sequence of str
+        Texts of the expressions of PARTITION BY.
+    measures : sequence of (str, str)
+    columns : mapping of str to str
+        Texts of the columns of the table.
+    """
+    clause = meaning.clause
+    listed = list(zip(meaning.key_names(), keys, strict=True))
+    if clause.rows == "one":
+        return [*listed, *measures]
+    taken = {output.lower() for output, _ in listed}
+    by_name = {each.lower(): each for each in columns}
+    for item in clause.order:
+        column = by_name.get(output_name(item.expression).lower())
+        if column is not None:
+            listed.append((column, columns[column]))
+            taken.add(column.lower())
+    return [*listed, *measures, *((each, text) for each, text in columns.items() if each.lower() not in taken)]
 
 
 def _shown(

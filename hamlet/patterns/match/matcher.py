@@ -34,7 +34,7 @@ from hamlet.frontend.reports import Reports
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import ticks_of
 from hamlet.patterns.automaton._live import Partition
-from hamlet.patterns.automaton._walk import Matches, Table, walk_on
+from hamlet.patterns.automaton._walk import Matches, walk_on
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Rewriting, Script
@@ -43,9 +43,9 @@ from hamlet.patterns.match.direct import FEW, STILL_FEW, Direct, direct_of, tabl
 from hamlet.patterns.match.evaluate import (
     SKIPS,
     Meaning,
-    arrays_of,
     check_duration,
     evaluate,
+    kernel_table,
     labelled,
     near_masks,
     ordered_rows,
@@ -395,7 +395,7 @@ class Matcher(Monitor):
                     given += self._given_alone(part, found)
                 direct.settled(key, part)
         except OverflowError:
-            raise DataError("a whole number of an expression needs more than 64 bits; cast it to DOUBLE") from None
+            raise DataError("a whole number of an expression does not fit its type; cast it to DOUBLE") from None
         self._counts["rows"] += len(given)
         if self._limit is not None:
             size = direct.held()[1]
@@ -757,9 +757,7 @@ class _Kernel:
         self.meaning, self.ordered, self.horizon = meaning, ordered, horizon
         clause = meaning.clause
         masks = near_masks(meaning, ordered, reports)
-        listed = [masks.get(each, np.zeros(0, np.uint8)) for each in clause.variables]
-        kinds, first, second, variables = arrays_of(meaning.program)
-        self.table = Table(kinds, first, second, variables, listed, clause.within is not None)
+        self.table = kernel_table(meaning, masks)
         self.skip, self.member = SKIPS[clause.skip], skip_members(clause)
         self.searching = None
         if meaning.reads_labels:

@@ -201,7 +201,7 @@ class Evaluation:
             seen = f"{_VARIABLE} IN ({', '.join(map(str, members))})"
         if reading.condition:
             seen += f" AND ({self.translate(reading.condition)})"
-        function, arguments, left = self._call(reading)
+        function, arguments, left = host_call(reading, self.translate, "duckdb")
         if left:
             seen += f" AND ({left})"
         if reading.distinct:
@@ -227,25 +227,26 @@ class Evaluation:
             text, key = f"SELECT {AT}, {call} OVER ({frame}) AS {own} FROM ({base})", AT
         self._joins.append(f"LEFT JOIN ({text}) USING ({key})")
 
-    def _call(self, reading: Aggregation) -> tuple[str, str, str]:
-        """The host's function and arguments, and the rows that a function of another dialect leaves out."""
-        written = f"{reading.function}({reading.arguments})"
-        text, condition = self.translate(written), ""
-        if text != written:
-            import sqlglot
-            from sqlglot import exp
-
-            tree = sqlglot.parse_one(text, dialect="duckdb")
-            if isinstance(tree, exp.Filter):
-                text, condition = tree.this.sql("duckdb"), tree.expression.this.sql("duckdb")
-        match = _CALL.match(text)
-        return (match[1], match[2], condition) if match else (reading.function, reading.arguments, condition)
-
     def translate_order(self, text: str) -> str:
         """The items of an ORDER BY inside an aggregate, in the host's dialect."""
         marker = "SELECT 1 FROM t ORDER BY "
         translated = self.translate(f"{marker}{text}")
         return translated.split("ORDER BY ", 1)[1] if "ORDER BY " in translated else text
+
+
+def host_call(reading: Aggregation, translate: Callable[[str], str], host: str) -> tuple[str, str, str]:
+    """The host's function and arguments, and the rows that a function of another dialect leaves out."""
+    written = f"{reading.function}({reading.arguments})"
+    text, condition = translate(written), ""
+    if text != written:
+        import sqlglot
+        from sqlglot import exp
+
+        tree = sqlglot.parse_one(text, dialect=host)
+        if isinstance(tree, exp.Filter):
+            text, condition = tree.this.sql(host), tree.expression.this.sql(host)
+    match = _CALL.match(text)
+    return (match[1], match[2], condition) if match else (reading.function, reading.arguments, condition)
 
 
 def _nullable(values: Numbers) -> pa.Array:

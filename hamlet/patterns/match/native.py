@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from hamlet.patterns.clause.expressions import NUMBER, Aggregation, Navigation, placeholder
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Condition, is_near
-from hamlet.patterns.match.host import HostError, quoted
-from hamlet.patterns.match.ordered import Ordered
+from hamlet.patterns.match.host import HostError
+from hamlet.patterns.match.ordered import Expressions, UnknownError
 
 if TYPE_CHECKING:
     from hamlet.patterns.match.search import Tables
@@ -27,21 +25,14 @@ if TYPE_CHECKING:
 PUSH_INT, PUSH_REAL, PUSH_NULL, READ_INT, READ_REAL, COUNT, ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE = range(9)
 TO_REAL, COMPARE_INT, COMPARE_REAL, AND, OR, NOT, ADD_INT, SUBTRACT_INT, MULTIPLY_INT = range(9, 18)
 ADD_REAL, SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, IS_NULL, COALESCE, NEGATE_INT, NEGATE_REAL = range(18, 26)
-DISTINCT_INT, DISTINCT_REAL, NUMBER_OF_MATCH = range(26, 29)
+DISTINCT_INT, DISTINCT_REAL, NUMBER_OF_MATCH, NARROW = range(26, 30)
 
-_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT"}
-_REAL = {"DOUBLE"}
-_TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _COMPARISONS = {"EQ": 0, "NEQ": 1, "LT": 2, "LTE": 3, "GT": 4, "GTE": 5}
 _ARITHMETIC = {"Add": ADD_INT, "Sub": SUBTRACT_INT, "Mul": MULTIPLY_INT}
 _DEEPEST = 60
 _PLACEHOLDER = re.compile(r"__hamlet_read_(\d+)_")
 
 Operation = tuple[int, int, int, int, float]
-
-
-class UnknownError(Exception):
-    """The host has to answer."""
 
 
 @dataclass
@@ -56,12 +47,12 @@ class Typed:
     depth: int
 
 
-def native_program(clause: Clause, condition: Condition, ordered: Ordered, tables: Tables) -> Any:
+def native_program(clause: Clause, condition: Condition, ordered: Expressions, tables: Tables) -> Any:
     """The program of a condition: operations and their real numbers. None where the host has to answer."""
     import sqlglot
 
     try:
-        tree = sqlglot.parse_one(condition.read.text, dialect="duckdb")
+        tree = sqlglot.parse_one(condition.read.text, dialect=ordered.dialect)
         found = Compiler(clause, condition, ordered, tables).compile(tree)
     except (UnknownError, sqlglot.errors.SqlglotError, HostError, RecursionError):
         return None
@@ -74,7 +65,7 @@ def native_program(clause: Clause, condition: Condition, ordered: Ordered, table
 class Compiler:
     """Code for the expressions of one condition."""
 
-    def __init__(self, clause: Clause, condition: Condition, ordered: Ordered, tables: Tables) -> None:
+    def __init__(self, clause: Clause, condition: Condition, ordered: Expressions, tables: Tables) -> None:
         self.clause, self.condition, self.ordered, self.tables = clause, condition, ordered, tables
 
     def compile(self, node: Any) -> Typed:
@@ -153,7 +144,7 @@ class Compiler:
 
     def _column(self, node: Any, readings: list[int]) -> Typed:
         """A node that reads one row, as a column of the host."""
-        text = node.sql("duckdb")
+        text = node.sql(self.ordered.dialect)
         slot, missing = -1, None
         far = [
             reading
@@ -184,30 +175,15 @@ class Compiler:
 
     def _host_column(self, text: str) -> tuple[int, str]:
         """The number of a column of the host and its kind."""
-        known = self.tables.column_kinds.get(text)
-        if known is not None:
-            return known
-        ordered = self.ordered
-        host_kind = ordered.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM {ordered.table}").fetchall()[0][1]
-        kind, cast = _kind_of(host_kind)
-        query = f"SELECT {cast.format(text)} AS v FROM (SELECT *, ({text}) AS __hamlet_v FROM {ordered.table})"
-        found = ordered.host.arrow(query.replace(cast.format(text), cast.format("__hamlet_v"))).column("v")
-        values = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-        nulls = np.ascontiguousarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
-        filled = values.fill_null(0.0 if kind == "real" else 0).to_numpy(zero_copy_only=False)
-        array: npt.NDArray[Any] = np.ascontiguousarray(filled, np.float64 if kind == "real" else np.int64)
-        self.tables.columns.append((array, nulls))
-        self.tables.column_kinds[text] = (len(self.tables.columns) - 1, kind)
+        if text not in self.tables.column_kinds:
+            kind, *values = self.ordered.numbers(text)
+            self.tables.columns.append((values[0], values[1]))
+            self.tables.column_kinds[text] = (len(self.tables.columns) - 1, kind)
         return self.tables.column_kinds[text]
 
     def _without_row(self, text: str, kind: str) -> tuple[float, bool]:
         """The value of a column where its row is missing: the expression over NULL."""
-        ordered = self.ordered
-        listed = ", ".join(f"NULL AS {quoted(each)}" for each in ordered.columns)
-        typed = f"SELECT * FROM (SELECT * FROM {ordered.table} LIMIT 0) UNION ALL BY NAME SELECT {listed}"
-        cast = _kind_of(ordered.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM ({typed})").fetchall()[0][1])[1]
-        rows = ordered.host.execute(f"SELECT {cast.format(text)} FROM ({typed})").fetchall()
-        value = rows[0][0]
+        value = self.ordered.without_row(text)
         if value is None:
             return 0.0, True
         if kind != "real" and abs(int(value)) >= 2**53:
@@ -227,7 +203,7 @@ class Compiler:
         if function == "count" and arguments == "*":
             return Typed([(COUNT, self.tables.counted(reading.variable), 0, 0, 0.0)], "int", 1)
         if function == "count":
-            column, kind = self._host_column(f"(({arguments}) IS NOT NULL)::INTEGER")
+            column, kind = self._host_column(f"CAST((({arguments}) IS NOT NULL) AS INTEGER)")
             total = self.tables.sum_of(self.tables.set_of(reading.variable), column, 0)
             code: list[Operation] = [(ACCUMULATED_INT, total, 0, 0, 0.0), (PUSH_INT, 0, 0, 0, 0.0)]
             return Typed([*code, (COALESCE, 0, 0, 0, 0.0)], "int", 2)
@@ -271,22 +247,6 @@ class Compiler:
         depth = max(part.depth + place for place, part in enumerate(parts))
         code = [each for part in parts for each in part.code]
         return Typed([*code, (operation, which, 0, 0, 0.0)], kind, depth)
-
-
-def _kind_of(host_kind: str) -> tuple[str, str]:
-    """The kernel's kind of a type of the host, and how the host makes a number of a value."""
-    if host_kind in _WHOLE:
-        return "int", "CAST(({}) AS BIGINT)"
-    if host_kind in _REAL:
-        return "real", "CAST(({}) AS DOUBLE)"
-    if host_kind == "BOOLEAN":
-        return "bool", "CAST(({}) AS BIGINT)"
-    if host_kind in _TIMES:
-        return f"time:{host_kind}", "epoch_us(({}))"
-    match = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", host_kind)
-    if match and int(match[1]) <= 18:
-        return f"decimal:{match[2]}", f"CAST(({{}}) * {10 ** int(match[2])} AS BIGINT)"
-    raise UnknownError
 
 
 def _made(name: str, left: Any, right: Any) -> Any:

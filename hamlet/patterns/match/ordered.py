@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,30 @@ _INPUT = f'"{INPUT}"'
 # Types whose values come through Arrow and back as they are.
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _PLAIN |= {"FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT"}
+_TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
+
+
+class UnknownError(Exception):
+    """The kernel's expression machine has no such values: the host has to answer."""
+
+
+class Expressions(Protocol):
+    """What a host of expressions answers about the rows of a clause's table."""
+
+    dialect: ClassVar[str]
+
+    def label_text(self, name: str) -> str:
+        """The host's expression for a variable as CLASSIFIER gives it."""
+
+    def numbers(self, text: str) -> tuple[str, npt.NDArray[Any], npt.NDArray[np.uint8]]:
+        """The kernel's kind of an expression's values, these as int64 or float64, and where they are NULL."""
+
+    def without_row(self, text: str) -> Any:
+        """The number that an expression gives where all columns are NULL."""
+
+    def shifted(self, value: str, step: int) -> str:
+        """The host's expression for a value so many rows further on, NULL beyond the ends of the partition."""
 
 
 @dataclass
@@ -50,6 +75,7 @@ class Ordered:
     row: str
     borders: npt.NDArray[np.int64]
     masks: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict, repr=False)
+    dialect: ClassVar[str] = "duckdb"
     _known: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -66,6 +92,38 @@ class Ordered:
             self._known[value] = self.host.arrow(text).column("v").combine_chunks() if plain else None
         found = self._known[value]
         return None if found is None else found.take(pa.array(rows, mask=rows < 0))
+
+    def key_values(self, row: int) -> tuple[Any, ...]:
+        """The values of PARTITION BY at a row."""
+        text = f"SELECT {', '.join(self.keys)} FROM {self.table} WHERE {self.row} = {row}"
+        found: tuple[Any, ...] = self.host.execute(text).fetchall()[0]
+        return found
+
+    def label_text(self, name: str) -> str:
+        """The host's expression for a variable as CLASSIFIER gives it."""
+        return "CAST('" + name.replace("'", "''") + "' AS VARCHAR)"
+
+    def numbers(self, text: str) -> tuple[str, npt.NDArray[Any], npt.NDArray[np.uint8]]:
+        """The kernel's kind of an expression's values, these as int64 or float64, and where they are NULL.
+
+        Raises
+        ------
+        UnknownError
+            If they are of a type that the kernel lacks.
+        """
+        kind, cast = _kind_of(self.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM {self.table}").fetchall()[0][1])
+        query = f"SELECT {cast.format('__hamlet_v')} AS v FROM (SELECT *, ({text}) AS __hamlet_v FROM {self.table})"
+        values = self.host.arrow(query).column("v").combine_chunks()
+        nulls = np.ascontiguousarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
+        filled = values.fill_null(0.0 if kind == "real" else 0).to_numpy(zero_copy_only=False)
+        return kind, np.ascontiguousarray(filled, np.float64 if kind == "real" else np.int64), nulls
+
+    def without_row(self, text: str) -> Any:
+        """The number that an expression gives where all columns are NULL."""
+        listed = ", ".join(f"NULL AS {quoted(each)}" for each in self.columns)
+        typed = f"SELECT * FROM (SELECT * FROM {self.table} LIMIT 0) UNION ALL BY NAME SELECT {listed}"
+        cast = _kind_of(self.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM ({typed})").fetchall()[0][1])[1]
+        return self.host.execute(f"SELECT {cast.format(text)} FROM ({typed})").fetchall()[0][0]
 
     def shifted(self, value: str, step: int) -> str:
         """The host's expression for a value so many rows further on, NULL beyond the ends of the partition."""
@@ -96,6 +154,22 @@ class Ordered:
             f"FROM {self.table} ORDER BY {self.row}"
         )
         return np.ascontiguousarray(self.host.arrow(text).column("e").to_numpy(), np.int64)
+
+
+def _kind_of(host_kind: str) -> tuple[str, str]:
+    """The kernel's kind of a type of the host, and how the host makes a number of a value."""
+    if host_kind in _WHOLE:
+        return "int", "CAST(({}) AS BIGINT)"
+    if host_kind == "DOUBLE":
+        return "real", "CAST(({}) AS DOUBLE)"
+    if host_kind == "BOOLEAN":
+        return "bool", "CAST(({}) AS BIGINT)"
+    if host_kind in _TIMES:
+        return f"time:{host_kind}", "epoch_us(({}))"
+    match = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", host_kind)
+    if match and int(match[1]) <= 18:
+        return f"decimal:{match[2]}", f"CAST(({{}}) * {10 ** int(match[2])} AS BIGINT)"
+    raise UnknownError
 
 
 def order_rows(

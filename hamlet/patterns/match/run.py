@@ -217,9 +217,15 @@ def _aggregates(dialect: str) -> AggregateNames:
     return AggregateNames(dialect)
 
 
-def translator(dialect: str) -> Callable[[str], str]:
-    """From a dialect to the host's, expressions or statements."""
-    return (lambda text: text) if dialect == "duckdb" else partial(_translated, dialect)
+def translator(dialect: str, host: str = "duckdb") -> Callable[[str], str]:
+    """From a dialect to a host's (``duckdb``, ``spark``), expressions or statements."""
+    own = ("spark", "flink") if host == "spark" else (host,)
+    return as_written if dialect in own else partial(_translated, dialect, host)
+
+
+def as_written(text: str) -> str:
+    """A text of the host's own dialect."""
+    return text
 
 
 @cache
@@ -231,11 +237,11 @@ def quoting_of(dialect: str) -> Quoting:
 
 
 @cache
-def _translated(dialect: str, text: str) -> str:
+def _translated(dialect: str, host: str, text: str) -> str:
     import sqlglot
 
     try:
-        found = sqlglot.transpile(text, read=dialect_of(dialect), write="duckdb")
+        found = sqlglot.transpile(text, read=dialect_of(dialect), write=host)
     except sqlglot.errors.SqlglotError:
         return text  # the host says what is wrong with it
     return found[0] if found else text

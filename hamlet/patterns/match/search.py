@@ -24,7 +24,7 @@ from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation
 from hamlet.patterns.match.native import native_program
-from hamlet.patterns.match.ordered import Ordered, check_condition
+from hamlet.patterns.match.ordered import Expressions, Ordered, check_condition
 
 _AHEAD = 16  # starts of a partition that are tried while the first waits for answers
 _OPEN, _LONG_START, _LONG_PARTITION = 1, 3, 4  # how `Search.advance` ends
@@ -141,6 +141,20 @@ def search(
     raise AssertionError("the host's answers are of any size")
 
 
+def native_programs(meaning: Any, ordered: Expressions) -> tuple[Tables, list[Any]] | None:
+    """The conditions of a clause that read labels as programs of the kernel; None where one has none."""
+    tables, programs = Tables(meaning.clause), list[Any]()
+    for variable in meaning.clause.variables:
+        condition = meaning.conditions.get(variable)
+        program = None
+        if condition is not None and condition.reads_match:
+            program = native_program(meaning.clause, condition, ordered, tables)
+            if program is None:
+                return None
+        programs.append(program)
+    return tables, programs
+
+
 class Searching:
     """A search over the partitions of a table."""
 
@@ -154,24 +168,16 @@ class Searching:
         max_steps: int,
         name: str,
         natively: bool,
+        known: tuple[Tables, list[Any]] | None = None,
     ) -> None:
         self.meaning, self.ordered, self.table, self.horizon = meaning, ordered, table, horizon
         self.reports, self.max_steps, self.name = reports, max_steps, name
         self.spent: dict[int, int] = {}  # steps of partitions that have been left
-        clause, self.failed = meaning.clause, False
-        self.tables = Tables(clause)
-        self.programs: list[Any] = []
+        self.failed = False
         self.host_conditions: dict[int, Condition] = {}
-        for place, variable in enumerate(clause.variables):
-            condition = meaning.conditions.get(variable)
-            program = None
-            if condition is not None and condition.reads_match:
-                program = native_program(clause, condition, ordered, self.tables) if natively else None
-                if program is None:
-                    program = self._asked(place, condition)
-            self.programs.append(program)
-        if self.failed:
-            raise Failed
+        self.tables, self.programs = known or (Tables(meaning.clause), [])
+        if known is None:
+            self._compile(natively)
         members, slots, sums, keep = self.tables.arrays()
         self.kernel = Search(
             table,
@@ -184,6 +190,20 @@ class Searching:
             keep,
             self.tables.all_labels,
         )
+
+    def _compile(self, natively: bool) -> None:
+        """Programs of conditions, or what the host's answers to them depend on."""
+        for place, variable in enumerate(self.meaning.clause.variables):
+            condition = self.meaning.conditions.get(variable)
+            program = None
+            if condition is not None and condition.reads_match:
+                if natively:
+                    program = native_program(self.meaning.clause, condition, self.ordered, self.tables)
+                if program is None:
+                    program = self._asked(place, condition)
+            self.programs.append(program)
+        if self.failed:
+            raise Failed
 
     def _asked(self, place: int, condition: Condition) -> tuple[list[int], list[int], bool, bool]:
         """What the answer to a condition depends on: slots, sets, the number of the match, labels."""
@@ -304,10 +324,7 @@ class Searching:
         if most is not None:
             place += f"{row - int(self.ordered.borders[partition]) + 1}"
         if self.ordered.keys:
-            keys = ", ".join(self.ordered.keys)
-            text = f"SELECT {keys} FROM {self.ordered.table} WHERE {self.ordered.row} = {row}"
-            values = self.ordered.host.execute(text).fetchall()[0]
-            shown = zip(self.meaning.key_names(), values, strict=True)
+            shown = zip(self.meaning.key_names(), self.ordered.key_values(row), strict=True)
             place += f" of partition {', '.join(f'{name} = {value}' for name, value in shown)}"
         span = self.meaning.clause.pattern_span
         steps = f"{self.max_steps:,}" if most is None else f"{most:,}"
