@@ -14,12 +14,12 @@ import pyarrow as pa
 from hamlet.errors import one_of
 from hamlet.output.columnar import csv_texts
 from hamlet.output.place import check_place
+from hamlet.output.result import Results
 from hamlet.pages.findings import bars, evidence_of_each
 from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.evaluate import output_name
-from hamlet.patterns.match.results import Results
 from hamlet.patterns.match.run import parsed
 
 OPTION = "--report"
@@ -102,18 +102,16 @@ class MatchReport:
         """Write the page."""
         script = parsed(self._text, options.get("dialect", "duckdb"), self._source)
         charts: list[dict[str, Any]] = []
-        asked = _giving_rows(script, len(results.by_statement))
-        several = len(results.by_statement) > 1
+        asked = _giving_rows(script, len(results.parts))
+        several = len(results.parts) > 1
         shown = [
-            self._shown(script, asked[place], each.name, each.table, charts)
-            for place, each in enumerate(results.by_statement)
+            self._shown(script, asked[place], each.name, each.table(), charts)
+            for place, each in enumerate(results.parts)
         ]
-        first = [
-            [{**({"query": each.name} if several else {}), **row} for row in each.table.slice(0, _EVIDENCE).to_pylist()]
-            if asked[place] is None or asked[place].clauses  # type: ignore[union-attr]
-            else []
-            for place, each in enumerate(results.by_statement)
-        ]
+        first: list[list[dict[str, Any]]] = []
+        for statement, each in zip(asked, results.parts, strict=True):
+            rows = each.table().slice(0, _EVIDENCE).to_pylist() if statement is None or statement.clauses else []
+            first.append([{**({each.column: each.name} if several else {}), **row} for row in rows])
         words = ["hamlet", "why", "query.sql" if self._source == "<sql>" else self._source, *_inputs(tables), "--check"]
         stats = results.stats
         counters = [
@@ -121,7 +119,7 @@ class MatchReport:
             for key, caption in (("events", "rows read"), ("matches", "matches"), ("rows", "rows given"))
             if key in stats
         ]
-        empty = [f"{each.name} gives no row." for each in results.by_statement if not each.table.num_rows]
+        empty = [f"{each.name} gives no row." for each in results.parts if not len(each)]
         page = render(
             "matches.html",
             (*CHARTS[0], "watched.css", "evidence.css", "findings.css"),
