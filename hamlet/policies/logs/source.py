@@ -133,8 +133,8 @@ class TableSource(Source):
         """All time-points."""
         tables = self._tables
         for chunk in tables.chunks(map(self._seen, self._events.batches(tables.columns, progress=progress))):
-            yield chunk
             self.stats["time_points"] = tables.points
+            yield chunk
         self.stats |= {"events": tables.events, "time_points": tables.points, "matched_events": tables.matched}
         if tables.nulls:
             self.stats["null_events"] = tables.nulls
