@@ -30,7 +30,7 @@ class Kernel(Interface):
         budget: Budget | None = None,
         bands: Sequence[Any] = (),
         whole_from: int = ...,
-        sheets: Sequence[int] = (),
+        ordered_queries: Sequence[int] = (),
         allowed: int = ...,
         features: int = ...,
         alone: Sequence[int] = ...,
@@ -41,4 +41,4 @@ class Kernel(Interface):
     def take_listed(
         self, listings: list[Listing], ranks: npt.NDArray[np.int64], limit: int, values: list[list[Any]]
     ) -> list[tuple[int, list[dict[str, Any]]]]: ...
-    def standing(self, query: int, place: int) -> Rows: ...
+    def exported(self, query: int, place: int) -> Rows: ...

@@ -71,7 +71,7 @@ from hamlet.kernel.core cimport (
     Calendar,
     Core,
     Due,
-    Past,
+    DecisionHistory,
     Record,
     Rows,
     Unit,
@@ -87,19 +87,25 @@ from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, row
 from hamlet.kernel.memory cimport Budget, take
 from hamlet.kernel.open_windows cimport stand
 from hamlet.kernel.operator cimport Bytes, operators, unpacked
-from hamlet.kernel.operators.complete_window.row_sheets cimport (
+from hamlet.kernel.operators.complete_window.row_columns cimport (
     comes_last,
-    free_sheets,
-    load_sheets,
-    taken_sheet,
+    free_row_columns,
+    load_row_columns,
+    taken_columns,
     unroll,
 )
 from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepare_whole, tries_whole
 from hamlet.kernel.operators.pane_matrix.event_maps cimport forget_maps, prepare_maps
 from hamlet.kernel.operators.scalar.state cimport State, Store, allocate, convert_state, free_state, renew_indexes
-from hamlet.kernel.operators.simd.blocks cimport hold_seats, leave_bands
+from hamlet.kernel.operators.simd.blocks cimport hold_key_slots, leave_bands
 from hamlet.kernel.operators.simd.lanes cimport LANES_PLAIN
-from hamlet.kernel.operators.simd.programs cimport allow_limbs, free_bands, load_bands, reserve_seats, write_programs
+from hamlet.kernel.operators.simd.programs cimport (
+    allow_limbs,
+    free_bands,
+    load_bands,
+    reserve_key_slots,
+    write_programs,
+)
 from hamlet.kernel.plan cimport (
     COUNT,
     COUNT_SCALED,
@@ -131,15 +137,15 @@ from hamlet.kernel.plan cimport (
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Area, Portion, area_for, give_back
 from hamlet.kernel.rows cimport free_rows
 from hamlet.kernel.run_length cimport (
-    STRETCH_FEW_BITS,
-    STRETCH_KEYS,
+    KEY_RUN_FEW_BITS,
+    KEY_RUN_KEYS,
     Job,
-    Stretches,
-    give_back_stretches,
+    KeyRuns,
+    give_back_key_runs,
     reads_bytes,
-    stretches_for,
+    key_runs_for,
 )
-from hamlet.kernel.segmenter cimport cut_stretches, process_portions, process_slices, process_stretches
+from hamlet.kernel.segmenter cimport cut_key_runs, process_portions, process_slices, process_key_runs
 from hamlet.kernel.sharing.burst cimport Tally
 from hamlet.kernel.sharing.decision cimport free_decisions, prepare_decisions
 from hamlet.kernel.sharing.deferred cimport free_pending, make_pending
@@ -154,8 +160,8 @@ COMPONENTS = {
 }
 
 cdef enum:
-    FEWEST = 1024        # rows of a batch that are worth being taken as stretches
-    MOST_PATIENT = 63    # batches between two of which that is tried
+    FEWEST = 1024        # rows of a batch that are worth being taken as runs
+    MOST_BACKOFF = 63    # batches between two of which that is tried
 
 # On which faster paths; `hamlet.planner.paths` says what each is.
 FEATURES = {
@@ -196,7 +202,7 @@ cdef class Kernel(Interface):
         Which queries run side by side; results do not depend on it.
     whole_from : int
         In batches of so many events and more, windows that are whole may be taken at once (``window``).
-    sheets : sequence of int
+    ordered_queries : sequence of int
         Queries whose rows are asked for in the `sequence` that `process` gets: they may come as columns.
     allowed : int
         Bits of the `OPERATORS` that may be used; those for which a query has no other are used anyway.
@@ -217,7 +223,8 @@ cdef class Kernel(Interface):
     cdef bint remembers  # whether live graphlets are kept per key
 
     def __cinit__(
-        self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX, sheets=(),
+        self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX,
+        ordered_queries=(),
         uint64_t allowed=~(<uint64_t> 0), uint64_t features=~(<uint64_t> 0), alone=(),
     ):
         cdef Core* k = &self.core
@@ -269,7 +276,7 @@ cdef class Kernel(Interface):
             raise MemoryError
         load_bands(k, bands if allowed >> SIMD & 1 else (), self.programs)
         self._list_units()
-        load_sheets(k, sheets if may_use(k, ROW_COLUMNS) else ())
+        load_row_columns(k, ordered_queries if may_use(k, ROW_COLUMNS) else ())
 
     def __dealloc__(self):
         cdef Core* k = &self.core
@@ -285,7 +292,7 @@ cdef class Kernel(Interface):
         if k.rows != NULL:
             for i in range(k.queries):
                 free_rows(&k.rows[i])
-        free_sheets(k)
+        free_row_columns(k)
         if k.query != NULL:
             for i in range(k.queries):
                 free(k.query[i].table)
@@ -357,7 +364,7 @@ cdef class Kernel(Interface):
         q.fixed = table.fixed
         q.wide = table.wide
         q.exact = table.exact
-        q.strands = any(of for *_, of, _ in table.components)
+        q.beginnings = any(of for *_, of, _ in table.components)
         q.scaled = sum(kind == SUM_DOUBLE or kind >= COUNT_SCALED for kind, *_ in table.components)
         q.account = k.account
         q.types = table.types
@@ -465,11 +472,11 @@ cdef class Kernel(Interface):
             for slot in range(old.keys):
                 if unpacked(old, query, slot):
                     self._raise(OUT_OF_MEMORY)
-        if not reserve_seats(k, old.keys):
+        if not reserve_key_slots(k, old.keys):
             self._raise(OUT_OF_MEMORY)
         bytes = old.keys * k.queries * sizeof(State*) + old.calendar.capacity * sizeof(Due)
         if old.past != NULL:
-            bytes += old.keys * sizeof(Past)
+            bytes += old.keys * sizeof(DecisionHistory)
         k.own += bytes
         old.own -= bytes
         k.state, k.keys, k.states = old.state, old.keys, old.states
@@ -483,7 +490,7 @@ cdef class Kernel(Interface):
         k.past, old.past = old.past, NULL
         old.state = NULL
         old.keys = 0
-        hold_seats(k)
+        hold_key_slots(k)
         memset(&old.calendar, 0, sizeof(Calendar))
         for query in range(k.queries):
             q = &k.query[query]
@@ -564,7 +571,7 @@ cdef class Kernel(Interface):
         cdef const int64_t[::1] rank_view = ranks
         cdef EventColumns bound = EventColumns(columns)
         cdef const int64_t* arranged[MOST_ARRANGED]
-        cdef Stretches stretches = None
+        cdef KeyRuns key_runs = None
         cdef bint tries = orders is None and FEWEST <= n and key_count <= n // 16 and may_use(&self.core, RUN_LENGTH)
         cdef Portion batch
         cdef Job job
@@ -579,10 +586,10 @@ cdef class Kernel(Interface):
                 job.byte_number, job.byte_classes = &byte_view[0], &byte_class_view[0]
                 k.byte_class_of = job.byte_classes
                 if tries and rows is None and self.reads_bytes(n, key_count):
-                    stretches = self._stretches(&job, n, key_count, arranged)
-                    tries = k.patience == 0
+                    key_runs = self._key_runs(&job, n, key_count, arranged)
+                    tries = k.backoff == 0
                 job.byte_number = job.byte_classes = NULL
-            if stretches is None:
+            if key_runs is None:
                 k.byte_class_of = NULL
                 key_view = np.asarray(keys, dtype=np.int32)
                 class_view = np.asarray(classes, dtype=np.int32)
@@ -590,14 +597,14 @@ cdef class Kernel(Interface):
                 job.number, job.rows = &key_view[0], NULL if rows is None else &row_view[0]
                 job.classes = k.class_of = &class_view[0]
                 if tries:
-                    stretches = self._stretches(&job, n, key_count, arranged)
-            k.stretched = stretches is not None
-            if stretches is not None:
+                    key_runs = self._key_runs(&job, n, key_count, arranged)
+            k.by_key_runs = key_runs is not None
+            if key_runs is not None:
                 k.reached[RUN_LENGTH] += 1
-                k.reached[BYTES] += stretches.job.byte_number != NULL
+                k.reached[BYTES] += key_runs.job.byte_number != NULL
                 with nogil:
-                    failure = process_stretches(k, stretches, until)
-                give_back_stretches(stretches)
+                    failure = process_key_runs(k, key_runs, until)
+                give_back_key_runs(key_runs)
             else:
                 batch.number, batch.rows, batch.first, batch.end = job.number, job.rows, 0, n
                 batch.limit, batch.part, batch.parts = key_count, part, parts
@@ -607,7 +614,7 @@ cdef class Kernel(Interface):
         finally:
             k.columns = NULL
             k.arranged = NULL
-            k.stretches = NULL
+            k.key_runs = NULL
             k.byte_class_of = NULL
         self._raise(failure)
 
@@ -644,24 +651,24 @@ cdef class Kernel(Interface):
         cdef Core* k = &self.core
         return (
             may_use(k, BYTES) and may_use(k, RUN_LENGTH)
-            and not k.words and k.patience == 0 and rows >= FEWEST and 0 < key_count <= rows // 16
-            and key_count < STRETCH_KEYS and reads_bytes()
+            and not k.words and k.backoff == 0 and rows >= FEWEST and 0 < key_count <= rows // 16
+            and key_count < KEY_RUN_KEYS and reads_bytes()
         )
 
-    cdef Stretches _stretches(self, const Job* wanted, Py_ssize_t n, Py_ssize_t key_count, const int64_t** arranged):
-        """A batch as stretches; None where it is to be taken event by event. The more often, the rarer it is tried.
+    cdef KeyRuns _key_runs(self, const Job* wanted, Py_ssize_t n, Py_ssize_t key_count, const int64_t** arranged):
+        """A batch as runs; None where it is to be taken event by event. The more often, the rarer it is tried.
 
         Bytes are taken in the fastest way only; where that does not fit, they are not asked for any more.
         """
         cdef Core* k = &self.core
-        cdef Stretches found
+        cdef KeyRuns found
         cdef Job* job
         cdef bint bytes = wanted.byte_number != NULL, cut = False, fits
         cdef int i
-        if k.patience:
-            k.patience -= 1
+        if k.backoff:
+            k.backoff -= 1
             return None
-        found = stretches_for(n, key_count)
+        found = key_runs_for(n, key_count)
         job = &found.job
         job.number, job.rows, job.classes, job.times = wanted.number, wanted.rows, wanted.classes, wanted.times
         job.byte_number, job.byte_classes = wanted.byte_number, wanted.byte_classes
@@ -669,7 +676,7 @@ cdef class Kernel(Interface):
         job.columns, job.distinct = 0, wanted.distinct
         for i in range(MOST_ARRANGED):
             if arranged[i] != NULL:
-                k.stretch_value[i] = job.columns
+                k.key_run_value[i] = job.columns
                 job.data[job.columns] = arranged[i]
                 job.columns += 1
         if only_arranged(k, arranged):
@@ -680,23 +687,23 @@ cdef class Kernel(Interface):
                 if fits:
                     with nogil:
                         found.begin(key_count)
-                        cut = cut_stretches(k, found, n)
-                if bytes and not cut and (not fits or job.tied or job.bits >> STRETCH_FEW_BITS):
+                        cut = cut_key_runs(k, found, n)
+                if bytes and not cut and (not fits or job.tied or job.bits >> KEY_RUN_FEW_BITS):
                     k.words = True
-                    give_back_stretches(found)
+                    give_back_key_runs(found)
                     return None
                 if not cut and job.tied and not job.apart:
                     k.apart = True
-                elif not cut and job.sum != NULL and job.bits >> STRETCH_FEW_BITS:
+                elif not cut and job.sum != NULL and job.bits >> KEY_RUN_FEW_BITS:
                     k.extremes = True
                 else:
                     break
         if cut:
-            k.impatience = 0
-            k.stretches = job.closed
+            k.next_backoff = 0
+            k.key_runs = job.closed
             return found
-        k.patience = k.impatience = min(2 * k.impatience + 1, MOST_PATIENT)
-        give_back_stretches(found)
+        k.backoff = k.next_backoff = min(2 * k.next_backoff + 1, MOST_BACKOFF)
+        give_back_key_runs(found)
         return None
 
     cdef void _raise(self, int failure) except *:
@@ -714,11 +721,11 @@ cdef class Kernel(Interface):
         k.state = <State**> grown(k.state, (capacity * k.queries + 1) * sizeof(State*))
         memset(k.state + k.keys * k.queries, 0, (capacity - k.keys) * k.queries * sizeof(State*))
         if self.remembers:
-            if not take_own(k, (capacity - k.keys) * sizeof(Past)):
+            if not take_own(k, (capacity - k.keys) * sizeof(DecisionHistory)):
                 self._raise(OUT_OF_MEMORY)
-            k.past = <Past*> grown(k.past, capacity * sizeof(Past))
-            memset(k.past + k.keys, 0, (capacity - k.keys) * sizeof(Past))
-        if not reserve_seats(k, capacity):
+            k.past = <DecisionHistory*> grown(k.past, capacity * sizeof(DecisionHistory))
+            memset(k.past + k.keys, 0, (capacity - k.keys) * sizeof(DecisionHistory))
+        if not reserve_key_slots(k, capacity):
             self._raise(OUT_OF_MEMORY)
         k.keys = capacity
 
@@ -735,7 +742,7 @@ cdef class Kernel(Interface):
         cdef Bytes to
         cdef int query
         for query in range(k.queries):
-            if k.rows[query].count or k.sheet[query].count:
+            if k.rows[query].count or k.row_columns[query].count:
                 raise ValueError("rows of closed windows have not been taken")
         to.byte = NULL
         to.count = 0
@@ -816,17 +823,17 @@ cdef class Kernel(Interface):
             if live[key]:
                 continue
             if k.past != NULL:
-                memset(&k.past[key], 0, sizeof(Past))
+                memset(&k.past[key], 0, sizeof(DecisionHistory))
             for number in range(k.bands):
-                k.band[number].seat[key].until = INT64_MIN
+                k.band[number].key_slot[key].until = INT64_MIN
 
     def closed(self):
         """How many rows each query has to drain, of those that have any; a dict of int to int."""
         cdef const Core* k = &self.core
         cdef int query
         return {
-            query: k.rows[query].count + k.sheet[query].count
-            for query in range(k.queries) if k.rows[query].count or k.sheet[query].count
+            query: k.rows[query].count + k.row_columns[query].count
+            for query in range(k.queries) if k.rows[query].count or k.row_columns[query].count
         }
 
     def takes_whole(self, Py_ssize_t rows):
@@ -840,9 +847,9 @@ cdef class Kernel(Interface):
         return self.core.whole.fits
 
     @property
-    def stretched(self):
-        """Whether the last batch was taken as stretches (`run_length`), and not event by event."""
-        return self.core.stretched
+    def by_key_runs(self):
+        """Whether the last batch was taken as runs (`run_length`), and not event by event."""
+        return self.core.by_key_runs
 
     @property
     def waiting(self):
@@ -850,7 +857,7 @@ cdef class Kernel(Interface):
         cdef int query
         cdef Py_ssize_t count = 0
         for query in range(self.core.queries):
-            count += self.core.rows[query].count + self.core.sheet[query].count
+            count += self.core.rows[query].count + self.core.row_columns[query].count
         return count
 
     def memory(self, int query):
@@ -880,7 +887,7 @@ cdef class Kernel(Interface):
         self._raise(unroll(&self.core, query))
         return rows_of(b.key, b.window, b.width, b.word, b.count, b.words)
 
-    def take_sheet(self, int query):
+    def take_columns(self, int query):
         """Take the rows of whole windows, if they are in order and no others belong between or behind them.
 
         Returns
@@ -895,10 +902,10 @@ cdef class Kernel(Interface):
 
         Or None; then all rows are among those of `rows`.
         """
-        if self.core.sheet[query].count == 0:
+        if self.core.row_columns[query].count == 0:
             return None
         if comes_last(&self.core, query):
-            return taken_sheet(&self.core, query)
+            return taken_columns(&self.core, query)
         self._raise(unroll(&self.core, query))
         return None
 
@@ -907,7 +914,7 @@ cdef class Kernel(Interface):
         self.core.rows[query].count = 0
         self.core.rows[query].words = 0
 
-    def standing(self, int query, int place):
+    def exported(self, int query, int place):
         """What stands in one place of the open windows, as `rows` gives rows, until `drop`; no rows are waiting.
 
         Parameters

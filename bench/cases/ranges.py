@@ -118,14 +118,14 @@ class TimeRanges:
             self.check(found)
         checks = [f"all {len(self.expected):,} rows of both jobs equal those of one process in floating point"]
         compared, read = 0, 0
-        pieces = self.stretches(events, found[1]["products"]["ranges"])
+        pieces = self.key_runs(events, found[1]["products"]["ranges"])
         for begin, end, piece in pieces:
             exact = self.run(piece, "exact")
             whole, ours = ([row for row in rows if _within(row, begin, end)] for rows in (exact, self.expected))
             answers.compare(text, ours, whole, ("float, the whole file", f"exact, from {begin} to {end} ms"))
             compared, read = compared + len(whole), read + len(piece)
         checks.append(
-            f"{compared:,} rows of {len(pieces)} stretches of whole windows with {read:,} events, at both ends, within "
+            f"{compared:,} rows of {len(pieces)} key_runs of whole windows with {read:,} events, at both ends, within "
             "every range and where two meet, equal those of exact numbers"
         )
         checks.append(answers.check_greta(self.workload, piece, exact, "at the end", time_unit="ms"))
@@ -136,7 +136,7 @@ class TimeRanges:
         return Answer([*checks, said], {**sizes, "numbers": "float", "cores": CORES}, answers.digest(self.expected))
 
     @staticmethod
-    def stretches(events: pa.Table, ranges: int) -> list[tuple[int, int, pa.Table]]:
+    def key_runs(events: pa.Table, ranges: int) -> list[tuple[int, int, pa.Table]]:
         """Some minutes of the file around both of its ends, the borders of its ranges and the middle of each.
 
         Returns
@@ -174,7 +174,7 @@ def _sizes(found: Written) -> dict[str, float]:
 
 
 def _within(row: Mapping[str, Any], begin: int, end: int) -> bool:
-    """Whether a stretch of the file holds every event of a row's window."""
+    """Whether a run of the file holds every event of a row's window."""
     return (row["window_start"] >= begin or begin <= 0) and (row["window_end"] <= end or end >= DAY_MS)
 
 

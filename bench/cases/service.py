@@ -178,7 +178,7 @@ class Threads:
 
 
 class OneGroup(Threads):
-    """The same over one giant group, whose stretches of time the threads take in turns.
+    """The same over one giant group, whose runs of time the threads take in turns.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.plan.explaining import evaluated, tree
 from hamlet.policies.plan.explaining import explain as explained
-from hamlet.policies.runner import Serving, runner_of
+from hamlet.policies.runner import PolicyRunner, runner_of
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts.automata import mode_of
 
@@ -91,15 +91,15 @@ def load(paths: Sequence[str], settings: Settings) -> list[Policy]:
 def check(path: str, settings: Settings) -> str:
     """What is said of a policy without errors; with an input its columns are checked, too."""
     (policy,) = load([path], settings)
-    serving = Serving([policy], pa.int64(), 1, negate=settings.negate)
+    runner = PolicyRunner([policy], pa.int64(), 1, negate=settings.negate)
     if settings.source is not None:
-        source = _opened(settings, policy.signature, serving.predicates)
+        source = _opened(settings, policy.signature, runner.predicates)
         for _ in source.chunks():
             if not source.expected.missing:
                 break
         for sentence in [] if settings.quiet else source.notes():
             click.echo(f"note: {sentence}", err=True)
-    return f"{path}: {'violations' if serving.violations[0] else 'satisfying valuations'} can be monitored, no errors"
+    return f"{path}: {'violations' if runner.violations[0] else 'satisfying valuations'} can be monitored, no errors"
 
 
 def warnings(path: str, settings: Settings) -> Sequence[Diagnostic]:
@@ -110,7 +110,7 @@ def warnings(path: str, settings: Settings) -> Sequence[Diagnostic]:
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:
     """Show how a policy will be evaluated."""
     (policy,) = load([path], settings)
-    wanted = Serving([policy], pa.int64(), 1, negate=settings.negate).predicates
+    wanted = PolicyRunner([policy], pa.int64(), 1, negate=settings.negate).predicates
     if settings.source is not None:
         _opened(settings, policy.signature, wanted)
     formula, columns, violations = evaluated(policy.formula, settings.negate)
@@ -231,7 +231,7 @@ class PreparedPolicies:
             max_memory=settings.max_memory,
             every_time_point=settings.every_time_point,
         )
-        if settings.load is not None and isinstance(self._runner, Serving):
+        if settings.load is not None and isinstance(self._runner, PolicyRunner):
             from hamlet.policies.states import load_state  # needed with the option only
 
             load_state(settings.load, policies, self._runner.evaluation, str(self._source.time_type))
@@ -241,14 +241,14 @@ class PreparedPolicies:
                 kind="policy",
                 schema=self._runner.schemas[place],
                 title=self._title(place),
-                tuples=self._runner.tuples[place] if isinstance(self._runner, Serving) else None,
+                tuples=self._runner.tuples[place] if isinstance(self._runner, PolicyRunner) else None,
             )
             for place, policy in enumerate(policies)
         ]
 
     def _title(self, place: int) -> str:
         """What the rows of a policy are called."""
-        if not isinstance(self._runner, Serving):
+        if not isinstance(self._runner, PolicyRunner):
             return "verdict"
         return "violation" if self._runner.violations[place] else "row"
 
@@ -266,7 +266,7 @@ class PreparedPolicies:
             write(place, batch)
             if watch is not None:
                 watch.see(place, batch)
-        if self._settings.save is not None and isinstance(self._runner, Serving):
+        if self._settings.save is not None and isinstance(self._runner, PolicyRunner):
             from hamlet.policies.states import save_state  # needed with the option only
 
             save_state(self._settings.save, self._policies, self._runner.evaluation, str(self._source.time_type))
@@ -344,7 +344,7 @@ class PreparedPolicies:
             yield f"{_events(nulls)} in no relation, for want of a value for an attribute of the predicate"
         for policy in self._policies:
             if stripped(policy.formula)[1]:
-                verdicts = not isinstance(self._runner, Serving)
+                verdicts = not isinstance(self._runner, PolicyRunner)
                 text = "its verdicts say where it holds" if verdicts else "its rows are the violations"
                 yield f"{policy.name} is a rule (ALWAYS ...): {text}"
 

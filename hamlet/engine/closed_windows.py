@@ -30,8 +30,8 @@ from hamlet.planner.compiled import CompiledClass, CompiledQuery
 
 # as `Kernel.rows` gives, and columns of sets; last what trends took, where they are grouped by it
 Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64], list[Column]]
-# as `Kernel.take_sheet` gives
-Sheet = tuple[npt.NDArray[np.int32], Int64Array, Int64Array, list[tuple[Any, Any]]]
+# as `Kernel.take_columns` gives
+RowColumns = tuple[npt.NDArray[np.int32], Int64Array, Int64Array, list[tuple[Any, Any]]]
 AnyKernel = Kernel | Matching
 
 
@@ -147,21 +147,21 @@ class ClosedRows:
         """
         pieces = self._closed.pop(place, [])
         parts = self.compiled.parts_of[place]
-        sheet = self.kernels[0].take_sheet(parts[0]) if len(self.kernels) == len(parts) == 1 else None
-        if sheet is not None:  # those that are alike have it, too: each behind the rows that came before
+        row_columns = self.kernels[0].take_columns(parts[0]) if len(self.kernels) == len(parts) == 1 else None
+        if row_columns is not None:  # those that are alike have it, too: each behind the rows that came before
             for user in self.compiled.users_of[parts[0]]:
                 if user != place:
-                    self._closed.setdefault(user, []).extend(self._all_taken(user, sheet, orders))
-        return [*pieces, *self._all_taken(place, sheet, orders)]
+                    self._closed.setdefault(user, []).extend(self._all_taken(user, row_columns, orders))
+        return [*pieces, *self._all_taken(place, row_columns, orders)]
 
-    def _all_taken(self, place: int, sheet: Sheet | None, orders: Orders | None) -> list[Closed]:
-        """The rows of a query that have been taken: those in no order, then its sheet."""
-        found = [self._taken(place, orders), None if sheet is None else self._from_sheet(place, sheet)]
+    def _all_taken(self, place: int, row_columns: RowColumns | None, orders: Orders | None) -> list[Closed]:
+        """The rows of a query that have been taken: those in no order, then its row columns."""
+        found = [self._taken(place, orders), None if row_columns is None else self._from_columns(place, row_columns)]
         return [each for each in found if each is not None and len(each.windows)]
 
-    def _from_sheet(self, place: int, sheet: Sheet) -> Closed:
+    def _from_columns(self, place: int, row_columns: RowColumns) -> Closed:
         """The rows that a kernel has as columns, in order; no others of the query come behind them."""
-        keys, windows, counts, gathers = sheet
+        keys, windows, counts, gathers = row_columns
         query = self.compiled.queries[place]
         return self._grouped(query, Runs(windows, counts), keys, in_columns(query.layout, gathers))
 

@@ -352,7 +352,7 @@ def paths_taken(executors: Sequence[Executor]) -> dict[str, dict[str, Any]]:
     work["matching"] = {"events": sum(runner.matched for runner in matching), "bursts": 0, "windows": windows}
     reached = {name: sum(each[name] for each in used) for name in _core.FEATURES}
     merged = sum(
-        query.like is not None or query.host is not None for each in executors[:1] for query in each.workload.queries
+        query.like is not None or query.merged is not None for each in executors[:1] for query in each.workload.queries
     )
     return {"operators": work, "features": reached | {"merged_queries": merged, "time_partitions": 0}}
 
@@ -360,10 +360,10 @@ def paths_taken(executors: Sequence[Executor]) -> dict[str, dict[str, Any]]:
 def _holders(compiled: CompiledClass) -> Iterator[tuple[CompiledQuery, Sequence[int]]]:
     """The kernels' queries that hold sums: under the name of the first query that they are kept for."""
     for place, query in enumerate(compiled.queries):
-        if query.like is None and query.host is None:
+        if query.like is None and query.merged is None:
             yield query, compiled.parts_of[place]
-    for number, host in enumerate(compiled.hosts, len(compiled.parts)):
-        yield compiled.queries[host.queries[0]], (number,)
+    for number, merged in enumerate(compiled.merged_queries, len(compiled.parts)):
+        yield compiled.queries[merged.queries[0]], (number,)
 
 
 def executor_of(

@@ -107,7 +107,7 @@ class Engine(Monitor):
             counted=self._budget.limit is not None,
             durations=workload.durations,
         )
-        self._disorder = self._arrivals.buffer
+        self._buffer = self._arrivals.buffer
         self._feed: Feed | None = None  # of a stream that is complete and in order
         self._settled = False  # whether types are known for good though names may be missing
         self._expected = Expected(
@@ -165,9 +165,9 @@ class Engine(Monitor):
     def _saved_alone(self) -> bytes:
         """The engine, without those of queries that came later."""
         self._flush()
-        options = asdict(self.options) | self._disorder.options
+        options = asdict(self.options) | self._buffer.options
         fed = None if self._feed is None else self._feed.held
-        place = self._disorder.place()
+        place = self._buffer.place()
         from hamlet.engine import checkpointing  # needed for saved states only
 
         promise, expected = self._arrivals.promise, self._expected.described()
@@ -221,9 +221,9 @@ class Engine(Monitor):
             engine._strings = StringPool(state.strings)
             if state.schema is not None:
                 engine._compile(state.schema)
-                engine._disorder.load(state.place, state.schema.clock)
+                engine._buffer.load(state.place, state.schema.clock)
             else:
-                engine._disorder.load(state.place, None)
+                engine._buffer.load(state.place, None)
             saved.load(engine._executor)
             engine._arrivals.promise = state.promise
             engine._expected.load(*state.expected)
@@ -251,7 +251,7 @@ class Engine(Monitor):
         """Counters of the run so far; ``operators`` and ``features`` say what computed it since the engine was made."""
         with self._lock:
             self._flush()
-            found: dict[str, Any] = {"late_events": self._disorder.late_events}
+            found: dict[str, Any] = {"late_events": self._buffer.late_events}
             if self._executor is None:
                 return found
             return found | self._executor.stats | paths_taken(self._executor.executors)
@@ -355,9 +355,9 @@ class Engine(Monitor):
         self._waiting.stop()
         self._take(events)
         gathers = self._waiting.unnoticed if self._gather is None else self._gather
-        orderly = gathers and self._disorder.watermark == self._disorder.seen  # none may come late
+        orderly = gathers and self._buffer.watermark == self._buffer.seen  # none may come late
         if orderly and self._budget.limit is None:
-            self._waiting.begin(events, self._executor, self._schema, self._disorder.seen)
+            self._waiting.begin(events, self._executor, self._schema, self._buffer.seen)
         return self._dicts()
 
     def _advance(self, time: Any) -> list[Row]:
@@ -375,7 +375,7 @@ class Engine(Monitor):
     def _held_alone(self) -> tuple[int, int]:
         """What is kept, without engines of queries that came later."""
         self._flush()
-        rows, size = self._disorder.held()
+        rows, size = self._buffer.held()
         if self._executor is None:
             return rows, size
         kept, other = self._executor.kept()
@@ -386,7 +386,7 @@ class Engine(Monitor):
         """What was probably not meant, a sentence each: types and columns that never came."""
         with self._lock:
             self._flush()
-            if not self._disorder.events:
+            if not self._buffer.events:
                 return []
             unknown = [
                 f"no event has a value of {name}"
@@ -407,15 +407,15 @@ class Engine(Monitor):
         if self._feed is not None:
             raise HamletError("an engine that is fed by whole batches runs its workload to the end")
         self._flush()
-        done = compared(self.given, new, self._disorder.seen)
+        done = compared(self.given, new, self._buffer.seen)
         self.given = new
         for part in (self._own, *self._others):
             part.names.intersection_update(done.kept)
         if done.added:
-            options: Any = {**asdict(self.options), **self._disorder.options}
+            options: Any = {**asdict(self.options), **self._buffer.options}
             fresh = Engine(new.select(done.added), **options)
-            if self._disorder.watermark is not None:
-                fresh._disorder.promise(self._disorder.watermark)
+            if self._buffer.watermark is not None:
+                fresh._buffer.promise(self._buffer.watermark)
             self._others.append(Part(fresh, set(done.added), done.after))
         self._others = [part for part in self._others if part.names]
         self._replaced = True
@@ -491,7 +491,7 @@ class Engine(Monitor):
         self._refuse_closed()
         self._flush()
         with self._working():
-            self._disorder.promise(END_OF_TIME)
+            self._buffer.promise(END_OF_TIME)
             if self._feed is None:
                 self._release()
             else:
@@ -511,15 +511,15 @@ class Engine(Monitor):
 
     def _release(self) -> None:
         """Process the held events whose time step is over and close what ends by then."""
-        watermark = self._disorder.watermark
+        watermark = self._buffer.watermark
         if watermark is None or self._executor is None:
             return
-        self._process(self._disorder.release(watermark), watermark)
+        self._process(self._buffer.release(watermark), watermark)
 
     def _process(self, batches: Sequence[pa.RecordBatch], watermark: int) -> None:
         """Process events in order, whole time steps, and close what ends by then."""
         if self._budget.limit is not None:
-            self.executor.held_back = self._disorder.nbytes
+            self.executor.held_back = self._buffer.nbytes
         process(self.executor, batches, watermark)
 
     def _dicts(self) -> list[dict[str, Any]]:

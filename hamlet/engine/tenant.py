@@ -73,12 +73,12 @@ class QueryTenant:
     @property
     def events(self) -> int:
         """Events seen."""
-        return self.engine._disorder.events
+        return self.engine._buffer.events
 
     @property
     def late_events(self) -> int:
         """Events left out for being late."""
-        return self.engine._disorder.late_events
+        return self.engine._buffer.late_events
 
     @property
     def kept_bytes(self) -> int:
@@ -88,7 +88,7 @@ class QueryTenant:
     @property
     def last_time(self) -> str | None:
         """The largest time seen."""
-        seen = self.engine._disorder.seen
+        seen = self.engine._buffer.seen
         return None if seen is None else time_text(seen, self.engine.clock)
 
     def parser(self, form: str, name: str) -> JsonLines | CsvLines:
@@ -109,10 +109,10 @@ class QueryTenant:
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
-        disorder, clock = self.engine._disorder, self.engine.clock
-        if disorder.seen is None:
+        buffer, clock = self.engine._buffer, self.engine.clock
+        if buffer.seen is None:
             return []
-        return self._pieces(self.engine.advance_columns(_at(disorder, clock, seconds)))
+        return self._pieces(self.engine.advance_columns(_at(buffer, clock, seconds)))
 
     def close(self) -> Pieces:
         """The rows that are left."""
@@ -141,6 +141,6 @@ class QueryTenant:
         return batch
 
 
-def _at(disorder: Any, clock: Any, seconds: float) -> int:
+def _at(buffer: Any, clock: Any, seconds: float) -> int:
     """The time that no event is before once so many seconds have passed since the last one, in ticks."""
-    return int(disorder.seen + int(seconds * clock.ticks_per_second) - disorder._ticks)
+    return int(buffer.seen + int(seconds * clock.ticks_per_second) - buffer._ticks)

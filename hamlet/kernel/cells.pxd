@@ -153,7 +153,7 @@ cdef inline void add_arriving(
 ) noexcept nogil:
     """Add the aggregates of trends that an arrival takes part in."""
     cdef const uint64_t* count = source
-    if a.components:  # what is read may have trends of other strands
+    if a.components:  # what is read may have trends of other beginnings
         count += place_in_cell(&q.component[a.components], width)
         if q.exact:
             limbs_add(target, count, width)
@@ -172,11 +172,11 @@ cdef inline void increment(const Query* q, int width, uint64_t* count) noexcept 
         scaled_store(count, scaled_add(scaled_load(count), one))
 
 
-cdef inline void add_one(const Query* q, int width, uint64_t* cell, int strand) noexcept nogil:
-    """Add the empty trend, which is of a strand, if there are any (not 0)."""
+cdef inline void add_one(const Query* q, int width, uint64_t* cell, int beginning) noexcept nogil:
+    """Add the empty trend, which is of a beginning, if there are any (not 0)."""
     increment(q, width, cell)
-    if strand:
-        increment(q, width, cell + place_in_cell(&q.component[strand], width))
+    if beginning:
+        increment(q, width, cell + place_in_cell(&q.component[beginning], width))
 
 
 cdef inline void bind_event(

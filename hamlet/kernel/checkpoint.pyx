@@ -42,7 +42,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     LANES_STEP,
     Band,
     Block,
-    Seat,
+    KeySlot,
     Shape,
     Word,
     lanes_measure,
@@ -440,7 +440,7 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
     """Make a block of what `write_block` wrote, at a place of the calendar. Returns a Failure, or DAMAGED."""
     cdef int number = <int> (~due.slot % k.bands)
     cdef Band* band = &k.band[number]
-    cdef Seat* seat = &band.seat[~due.slot // k.bands]
+    cdef KeySlot* key_slot = &band.key_slot[~due.slot // k.bands]
     cdef int64_t low = -(MOST_TICKS + min(band.within, MOST_TICKS)) // band.slide - 1, high = MOST_TICKS // band.slide
     cdef int64_t there, first, last, bits, until
     cdef double weight, counts, sums
@@ -448,13 +448,13 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
     cdef Word* cells
     cdef Py_ssize_t place, at
     cdef int lane
-    if seat.scheduled or not take_word(source, 0, 1, &there):
+    if key_slot.scheduled or not take_word(source, 0, 1, &there):
         return DAMAGED
-    seat.scheduled = True
+    key_slot.scheduled = True
     if not there:
         return NO_FAILURE
     if not (
-        seat.until == INT64_MIN
+        key_slot.until == INT64_MIN
         and take_word(source, low, high, &first)
         and take_word(source, first - 1, min(high, first + band.windows - 1), &last)
         and take_word(source, 0, band.most_bits, &bits)
@@ -466,7 +466,7 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
     block = new_block(k, band)
     if block == NULL:
         return OUT_OF_MEMORY
-    seat.block = block
+    key_slot.block = block
     block.first, block.last = first, first - 1
     block.plain = False
     while block.last < last:
@@ -506,25 +506,25 @@ cdef inline bint is_number(const Shape* shape, Py_ssize_t vector, Word x, int64_
     return isfinite(x.d)
 
 
-cdef void write_seats(const Core* k, Bytes* to) noexcept nogil:
+cdef void write_key_slots(const Core* k, Bytes* to) noexcept nogil:
     """Which keys of a band are held by states, and at least how long."""
     cdef int number
     cdef Py_ssize_t key
     cdef int64_t held
-    cdef const Seat* seat
+    cdef const KeySlot* key_slot
     for number in range(k.bands):
-        seat = k.band[number].seat
+        key_slot = k.band[number].key_slot
         held = 0
         for key in range(k.keys):
-            held += seat[key].until != INT64_MIN
+            held += key_slot[key].until != INT64_MIN
         put_word(to, held)
         for key in range(k.keys):
-            if seat[key].until != INT64_MIN:
+            if key_slot[key].until != INT64_MIN:
                 put_word(to, key)
-                put_word(to, seat[key].until)
+                put_word(to, key_slot[key].until)
 
 
-cdef bint read_seats(Core* k, Cursor* source, int64_t keys) noexcept nogil:
+cdef bint read_key_slots(Core* k, Cursor* source, int64_t keys) noexcept nogil:
     cdef int number
     cdef int64_t held, key
     for number in range(k.bands):
@@ -533,7 +533,7 @@ cdef bint read_seats(Core* k, Cursor* source, int64_t keys) noexcept nogil:
         while held:
             if not (
                 take_word(source, 0, keys - 1, &key)
-                and take_word(source, INT64_MIN + 1, INT64_MAX, &k.band[number].seat[key].until)
+                and take_word(source, INT64_MIN + 1, INT64_MAX, &k.band[number].key_slot[key].until)
             ):
                 return False
             held -= 1
@@ -571,7 +571,7 @@ cdef int hand_over_limbs(Core* k) noexcept nogil:
     cdef Py_ssize_t key
     for number in range(k.bands):
         for key in range(k.keys):
-            block = k.band[number].seat[key].block
+            block = k.band[number].key_slot[key].block
             if block != NULL and block.limbs and hand_over(k, number, key):
                 return OUT_OF_MEMORY
     return NO_FAILURE
@@ -590,7 +590,7 @@ cdef void write_states(Core* k, Bytes* to) noexcept nogil:
         put_word(to, counter[i][0])
     put_word(to, min(k.advanced, <int64_t> 1 << 62))  # no event is there, and sums of times have head-room
     put_word(to, k.calendar.dues)
-    write_seats(k, to)
+    write_key_slots(k, to)
     for i in range(k.calendar.dues):
         slot = k.calendar.due[i].slot
         put_word(to, k.calendar.due[i].time)
@@ -624,7 +624,7 @@ cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noex
     if due == NULL:
         return OUT_OF_MEMORY
     k.calendar.due, k.calendar.capacity = due, dues + 1
-    if not read_seats(k, source, keys):
+    if not read_key_slots(k, source, keys):
         return DAMAGED
     for i in range(dues):
         if not (

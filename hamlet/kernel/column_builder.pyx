@@ -44,7 +44,7 @@ cdef struct Part:      # one component of every row
 # --------------------------------------------------------------------------------------------------- order of rows
 
 
-cdef struct Desk:        # what is needed to order the rows of one window
+cdef struct SortScratch:        # what is needed to order the rows of one window
     int64_t* rank        # [most rows of a window]
     int64_t* row         # [most rows of a window]
     int64_t* place       # [limit] the row with each rank
@@ -52,7 +52,7 @@ cdef struct Desk:        # what is needed to order the rows of one window
 
 
 cdef Py_ssize_t order_window(
-    const int64_t* number, const int64_t* ranks, int64_t limit, Py_ssize_t n, int64_t* rows, const Desk* desk
+    const int64_t* number, const int64_t* ranks, int64_t limit, Py_ssize_t n, int64_t* rows, const SortScratch* sorting
 ) noexcept nogil:
     """Order the rows of one window by the rank of their number, stable. Returns n; -1 where memory is short."""
     cdef Py_ssize_t i, count = 0
@@ -63,30 +63,30 @@ cdef Py_ssize_t order_window(
         rank = ranks[number[rows[i]]]
         sorted = sorted and rank >= last
         last = rank
-        desk.rank[i] = rank
+        sorting.rank[i] = rank
     if sorted:
         return n
     if n > FEW and limit <= SPREAD * n:
         for i in range(n):
-            rank = desk.rank[i]
-            twice = twice or desk.met[rank >> 6] >> (rank & 63) & 1
-            desk.met[rank >> 6] |= <uint64_t> 1 << (rank & 63)
-            desk.place[rank] = rows[i]
+            rank = sorting.rank[i]
+            twice = twice or sorting.met[rank >> 6] >> (rank & 63) & 1
+            sorting.met[rank >> 6] |= <uint64_t> 1 << (rank & 63)
+            sorting.place[rank] = rows[i]
         for word in range((limit + 63) >> 6):
-            bits = desk.met[word]
-            desk.met[word] = 0
+            bits = sorting.met[word]
+            sorting.met[word] = 0
             while bits and not twice:
-                rows[count] = desk.place[64 * word + ctzll(bits)]
+                rows[count] = sorting.place[64 * word + ctzll(bits)]
                 count += 1
                 bits &= bits - 1
         if not twice:
             return n
-    if order_rows(desk.rank, n, limit, desk.row) < 0:
+    if order_rows(sorting.rank, n, limit, sorting.row) < 0:
         return -1
     for i in range(n):
-        desk.rank[i] = rows[desk.row[i]]
+        sorting.rank[i] = rows[sorting.row[i]]
     for i in range(n):
-        rows[i] = desk.rank[i]
+        rows[i] = sorting.rank[i]
     return n
 
 
@@ -142,7 +142,7 @@ def by_window(
     cdef Py_ssize_t n = len(windows), i, row, done = 0, runs = 0, most = 0
     cdef int64_t low, high, last
     cdef bint sorted = True
-    cdef Desk desk
+    cdef SortScratch sorting
     order, taken = np.empty(n, np.int64), np.empty(n, np.int32)
     if n == 0:
         return order, taken, order, order
@@ -170,7 +170,7 @@ def by_window(
     cdef int64_t seen = limit if limit <= SPREAD * most else 1
     cdef int64_t[::1] place = np.empty(seen, np.int64)
     cdef uint64_t[::1] met = np.zeros((seen + 63) >> 6, np.uint64)
-    desk.rank, desk.row, desk.place, desk.met = &room[0, 0], &room[1, 0], &place[0], &met[0]
+    sorting.rank, sorting.row, sorting.place, sorting.met = &room[0, 0], &room[1, 0], &place[0], &met[0]
     runs = 0
     with nogil:
         for i in range(high - low + 1):
@@ -179,7 +179,7 @@ def by_window(
                 continue
             found_view[runs], count_view[runs] = low + i, most
             runs += 1
-            done = order_window(&numbers[0], &ranks[0], limit, most, &rows[end[i]], &desk)
+            done = order_window(&numbers[0], &ranks[0], limit, most, &rows[end[i]], &sorting)
             if done < 0:
                 break
             for row in range(end[i], end[i + 1]):

@@ -9,7 +9,7 @@ from hamlet.kernel.operators.scalar.state cimport State
 from hamlet.kernel.operators.simd.lanes cimport LANES_WIDEST, LIVE_SLOTS, Band, Block, Input, LiveChunk, Machine, Word
 from hamlet.kernel.plan cimport Entry, Query
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
-from hamlet.kernel.run_length cimport Stretch
+from hamlet.kernel.run_length cimport KeyRun
 from hamlet.kernel.sharing.burst cimport Tally
 from optimizer.benefit cimport CostFacts
 from optimizer.choose cimport ChoiceSpace
@@ -18,7 +18,7 @@ cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
     CHOICES = 256        # decisions that a graphlet remembers
-    MOST_KINS = 128      # of a graphlet: 64, and one per role
+    MOST_MEMBER_CLASSES = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
     MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
     MOST_HELD = 1024     # windows of which rows are not written yet
@@ -47,7 +47,7 @@ cdef enum:               # Feature: faster paths on which no result depends, lik
     AVX512
     FEATURES             # how many there are
 
-cdef enum Standing:
+cdef enum Membership:
     STRANGER
     MEMBER
     BANNED               # some class of the type does more to the query than one burst can
@@ -70,7 +70,7 @@ cdef enum Decision:
     SPLIT                # queries that shared the graphlet's last burst do so no longer
     MERGED               # queries that were on their own in it share now
 
-cdef struct Gift:        # what the events of a burst bring themselves, for each trend
+cdef struct Contribution:        # what the events of a burst bring themselves, for each trend
     int what             # Giving
     int number           # into which number, or flag
     int column           # of which event column, -1 where every event counts
@@ -82,8 +82,8 @@ cdef struct Form:        # what bursts of an arrival do, see `Pending.live` for 
     uint64_t reads       # bits of all that it reads
     uint64_t writes      # bit of the target
     uint64_t start       # bit of the start among them
-    int gifts
-    Gift gift[2 * MOST_NUMBERS]
+    int contributions
+    Contribution contribution[2 * MOST_NUMBERS]
 
 cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     int query
@@ -94,9 +94,9 @@ cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     bint starts          # whether a trend may begin with its events
     uint64_t columns     # bits of the event columns that its aggregates read, see column_bit
     const Form* form     # a null pointer where its bursts take effect at once
-    int kin              # its `Kin`
+    int member_class              # its `MemberClass`
 
-cdef struct Kin:         # members that a decision does not tell apart
+cdef struct MemberClass:         # members that a decision does not tell apart
     int role
     int types            # event types that a trend is made of: t
     uint64_t columns
@@ -106,10 +106,10 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int members
     int roles
     Member* member       # [members]
-    uint8_t* standing    # [queries] whether a query is a member, may become one, or must not
+    uint8_t* membership    # [queries] whether a query is a member, may become one, or must not
     int* role            # [roles] the role's number among all
-    int kins             # at least one per role; where there is no other, each has the number of its role
-    Kin* kin             # [kins]
+    int member_classes             # at least one per role; where there is no other, each has the number of its role
+    MemberClass* member_class             # [classes]
     uint64_t reads       # bits of the columns that its members read
     bint loops           # whether events may follow each other in a trend of some member
     int64_t pane         # no window of a member opens or closes from here...
@@ -121,7 +121,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int64_t events       # b
     int64_t* rows        # [LONGEST_BURST] the events, where a member reads them...
     const Event* piece   # ...and they are not these and the next ones, the values of which lie side by side; else NULL
-    int64_t stretches    # how many; `rows` are their places among all
+    int64_t key_runs    # how many; `rows` are their places among all
     int kinds            # classes among the events
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
@@ -144,7 +144,7 @@ cdef struct Choice:      # a decision, found again by what it was made for
     uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none
     uint64_t shared      # bits of the roles that share
 
-cdef struct Past:        # the live graphlet of a key, which later bursts go on or end
+cdef struct DecisionHistory:        # the live graphlet of a key, which later bursts go on or end
     int type             # of its events, plus 1; 0 where there is none
     int carried          # snapshots that it carries
     int64_t n            # matched events in the window so far; where windows overlap, an estimate
@@ -224,7 +224,7 @@ cdef struct LiveLanes:   # as many queries side by side as a vector has elements
     int query[LANES_WIDEST]
     int before[3]        # planes before those that hold integers, doubles, ranks
     int place            # its first word among the results of a window
-    uint64_t unlisted    # bits of the lanes whose rows go to no sheet
+    uint64_t unlisted    # bits of the lanes whose rows go to no row columns
     # of the lanes of a map
     int column[LANES_WIDEST]  # the cell that holds one trend at the beginning; -1: none does, and trends begin
     int cells[LANES_WIDEST]   # of the query
@@ -233,7 +233,7 @@ cdef struct LiveLanes:   # as many queries side by side as a vector has elements
     int* move            # [2 * moves] a word of the cells at the end, and the place in the map where it belongs
 
 cdef struct LivePlace:   # where the results of a query stand among those of a window
-    int32_t count        # the word with the number of its trends; 0 where there is none, or the query has no sheet
+    int32_t count        # the word with the number of its trends; 0 where there is none, or no row columns
     int32_t chunk
 
 cdef struct Chosen:      # the lanes in which events of some classes can make trends
@@ -250,7 +250,7 @@ cdef struct Chosen:      # the lanes in which events of some classes can make tr
     int held             # 1 + its number among the sets of windows that are held; 0 for none
     int64_t bytes        # of all that
 
-cdef struct Held:            # windows of which rows are not written yet, see `row_buffer`
+cdef struct RowBuffer:            # windows of which rows are not written yet, see `row_buffer`
     int windows
     int32_t key[MOST_HELD]
     int32_t place[MOST_HELD]  # the first word of its results
@@ -280,7 +280,7 @@ cdef struct Whole:       # what takes windows at once that are whole in a batch,
     bint starts          # whether a window holds one trend from the start: the empty one, under a guard
     Word* input          # what the events of the window under way bring
     Word* trends         # what they extend
-    Held* held           # what that came to, in this window and those before
+    RowBuffer* held           # what that came to, in this window and those before
     Word* plane          # of one lane, as its band has them
     int64_t own          # bytes of these
     int64_t bytes        # of the tables of `chosen`
@@ -306,7 +306,7 @@ cdef struct Maps:        # what takes events of a pane at once as a map from cel
     int64_t value_bits   # of the sum of the values of events of late
     int64_t own          # bytes of these
 
-cdef struct SheetColumn:
+cdef struct RowColumn:
     int64_t* value       # integers, values of extrema, or mantissas; a null pointer for flags
     uint8_t* there       # flags, and whether there is an extremum
     int64_t* exponent    # of scaled doubles
@@ -316,12 +316,12 @@ cdef struct SheetColumn:
     int how              # Casting, of the plane
     bint doubles         # scaled ones, or ranks of doubles
 
-cdef struct Sheet:       # of closed windows of one query, in the order in which they are asked for
+cdef struct RowColumns:       # of closed windows of one query, in the order in which they are asked for
     Py_ssize_t count
     Py_ssize_t capacity
     int32_t* key
     int columns
-    SheetColumn* column  # [components] a null pointer where the query has no sheet
+    RowColumn* column  # [components] a null pointer where the query has no row columns
     Py_ssize_t runs      # of rows of one window
     Py_ssize_t runs_capacity
     int64_t* window      # [runs]
@@ -368,7 +368,7 @@ cdef struct Core:
     Unit* unit           # [units] all bands, then the queries in none
     Calendar calendar
     Rows* rows           # [queries]
-    Sheet* sheet         # [queries]
+    RowColumns* row_columns         # [queries]
     int64_t step         # number of the step under way, from 1
     int64_t advanced     # windows that end at or before this time are closed and stay so
     # what events do
@@ -387,12 +387,12 @@ cdef struct Core:
     const Event* events  # by key
     const int64_t** arranged  # [MOST_ARRANGED] values of event columns in their order; NULL where rows are looked up
     const int64_t* ranks
-    const Stretch* stretches  # the batch as stretches; a null pointer where it is taken event by event
-    bint stretched       # whether the last batch was taken so
+    const KeyRun* key_runs  # the batch as runs; a null pointer where it is taken event by event
+    bint by_key_runs       # whether the last batch was taken so
     bint words           # whether keys and classes must not be bytes
-    int64_t patience     # batches until the next one is tried as stretches
-    int64_t impatience   # how many there were to be the last time
-    int stretch_value[MOST_ARRANGED]  # event column -> which of a stretch's values it is
+    int64_t backoff     # batches until the next one is tried as runs
+    int64_t next_backoff   # how many there were to be the last time
+    int key_run_value[MOST_ARRANGED]  # event column -> which of a run's values it is
     bint extremes        # whether some query asks for extrema of bursts
     bint apart           # whether times come more than once, though for each key only once
     uint64_t* scratch    # sums of the step under way
@@ -414,7 +414,7 @@ cdef struct Core:
     CostFacts costs      # of the model
     ChoiceSpace space
     uint64_t chance      # of RANDOM
-    Past* past           # [keys]
+    DecisionHistory* past           # [keys]
     Trace trace
     Graphlet graphlet[MOST_GRAPHLETS]
     uint8_t* class_plain  # class -> whether an event does nothing but join the burst of its graphlet
@@ -430,7 +430,7 @@ cdef struct Core:
     int64_t role_events[64]
     uint64_t role_kinds[64]  # a number for the set of classes that a role accepts
     int role_lives[64]   # live members of a role
-    int kin_lives[MOST_KINS]  # and of a kin
+    int member_class_lives[MOST_MEMBER_CLASSES]  # and of a class
     int role_laned[64]   # those of them that are in blocks
     Pending* pending     # [queries]
     Chain* chain         # [queries]

@@ -36,7 +36,7 @@ cdef class Interface:
         """Whether windows that are whole in a batch of so many rows are taken at once."""
         return False
 
-    def take_sheet(self, int query):  # noqa: ARG002
+    def take_columns(self, int query):  # noqa: ARG002
         """Take the rows of a query that are kept as columns; None where all are among those of `rows`."""
         return None
 

@@ -28,22 +28,22 @@ cdef int stand(Core* k, int query, int place) noexcept nogil:
     cdef Py_ssize_t key
     cdef const State* s
     for key in range(k.keys):
-        if number >= 0 and k.band[number].seat[key].block != NULL and k.band[number].seat[key].block.limbs:
+        if number >= 0 and k.band[number].key_slot[key].block != NULL and k.band[number].key_slot[key].block.limbs:
             if hand_over(k, number, key):
                 return OUT_OF_MEMORY
-        if number >= 0 and k.band[number].seat[key].block != NULL:
-            if stand_block(k, query, place, key, &k.band[number], k.band[number].seat[key].block):
+        if number >= 0 and k.band[number].key_slot[key].block != NULL:
+            if export_block(k, query, place, key, &k.band[number], k.band[number].key_slot[key].block):
                 return OUT_OF_MEMORY
             continue
         if unpacked(k, query, key):
             return OUT_OF_MEMORY
         s = k.state[key * k.queries + query]
-        if s != NULL and stand_state(k, query, place, key, s):
+        if s != NULL and export_state(k, query, place, key, s):
             return OUT_OF_MEMORY
     return NO_FAILURE
 
 
-cdef int stand_block(
+cdef int export_block(
     Core* k, int query, int place, int64_t key, const Band* band, Block* block
 ) noexcept nogil:
     cdef const Query* q = &k.query[query]
@@ -68,7 +68,7 @@ cdef int stand_block(
     return NO_FAILURE
 
 
-cdef int stand_state(Core* k, int query, int place, int64_t key, const State* s) noexcept nogil:
+cdef int export_state(Core* k, int query, int place, int64_t key, const State* s) noexcept nogil:
     cdef const Query* q = &k.query[query]
     cdef int words = words_of(q, s.width)
     cdef const uint64_t* sum

@@ -9,7 +9,7 @@ from hamlet.kernel.expression cimport Code
 from hamlet.kernel.memory cimport Account
 
 cdef enum ComponentKind:
-    COUNT              # trends; limbs, always the first component, and the first of each strand
+    COUNT              # trends; limbs, always the first component, and the first of each beginning
     OCCURRENCES        # events bound to a variable (with a value, where a column is given); limbs
     SUM_INT            # limbs, two's complement
     SUM_DOUBLE         # scaled double
@@ -46,7 +46,7 @@ cdef struct Component:
 
 cdef struct Source:
     int kind           # SourceKind
-    int place          # FROM_CELL: cell (guards: state of the negated template); FROM_STORE: store; FROM_START: strand
+    int place          # FROM_CELL: cell (guards: state of the negated template); FROM_STORE: store; FROM_START: begin
     int guards         # guard set over the gap, -1 for none
     int predicate      # predicate on (earlier, later) event, -1 for none
     int index          # the index that answers it, -1 where the store is scanned
@@ -59,7 +59,7 @@ cdef struct Arrival:
     int cells_end
     int stores         # members[stores : stores_end] are the stores that keep it
     int stores_end
-    int components     # components[components : components_end] measure its trends: all, or those of its strand,
+    int components     # components[components : components_end] measure its trends: all, or those of its beginning,
     int components_end  # of which the first counts them, as does then the first of all
 
 cdef struct GuardArrival:
@@ -111,7 +111,7 @@ cdef struct Query:
     int64_t slide      # ticks
     int windows        # most of them open at once
     int components
-    int strands        # 1 where trends are told apart by how they begin, and counted for each strand
+    int beginnings        # 1 where trends are told apart by how they begin, and counted for each beginning
     int scaled         # components that are scaled doubles
     int cells
     int stores

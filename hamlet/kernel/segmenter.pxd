@@ -4,11 +4,11 @@ from libc.stdint cimport int32_t, int64_t
 
 from hamlet.kernel.core cimport Core
 from hamlet.kernel.radix_sort cimport Area, Portion
-from hamlet.kernel.run_length cimport Stretches
+from hamlet.kernel.run_length cimport KeyRuns
 
 
-cdef bint cut_stretches(Core* k, Stretches found, Py_ssize_t n) noexcept nogil
-cdef int process_stretches(Core* k, Stretches found, int64_t until) noexcept nogil
+cdef bint cut_key_runs(Core* k, KeyRuns found, Py_ssize_t n) noexcept nogil
+cdef int process_key_runs(Core* k, KeyRuns found, int64_t until) noexcept nogil
 cdef int process_slices(
     Core* k, Area area, Py_ssize_t slices, const int64_t* orders, int64_t until, bint whole
 ) noexcept nogil

@@ -12,10 +12,10 @@ from hamlet.kernel.core cimport COMPLETE_WINDOW, MOST_GRAPHLETS, PANE_MATRIX, Co
 from hamlet.kernel.operator cimport Run, Segment, operators
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet.kernel.radix_sort cimport Area, Event, Portion, Slice, end_of_windows, first_from, tied, time_of
-from hamlet.kernel.run_length cimport Stretch, Stretches
+from hamlet.kernel.run_length cimport KeyRun, KeyRuns
 from hamlet.kernel.sharing.decision cimport count_event
 from hamlet.kernel.sharing.deferred cimport settle_all
-from hamlet.kernel.sharing.graphlet cimport end_before, end_bursts, find_pane, join_burst, join_stretch
+from hamlet.kernel.sharing.graphlet cimport end_before, end_bursts, find_pane, join_burst, join_key_run
 
 cdef extern from *:
     void prefetch "__builtin_prefetch"(const void* address) noexcept nogil
@@ -27,8 +27,8 @@ cdef enum:
     FEWEST_MAPPED = 12  # events of a pane
 
 
-cdef int step_event(Core* k, int64_t key, const Event* event, const Stretch* stretch) noexcept nogil:
-    """One event that has its time for itself; `stretch` is what it is, where the batch is taken as stretches."""
+cdef int step_event(Core* k, int64_t key, const Event* event, const KeyRun* key_run) noexcept nogil:
+    """One event that has its time for itself; `run` is what it is, where the batch is taken as runs."""
     cdef int failure, kind = event.kind  # what stands in the batch itself is far from here
     k.step += 1
     if k.past != NULL and k.class_graphlet[kind] < 0:
@@ -38,10 +38,10 @@ cdef int step_event(Core* k, int64_t key, const Event* event, const Stretch* str
         if failure:
             return failure
     if k.class_graphlet[kind] >= 0:
-        if stretch == NULL:
+        if key_run == NULL:
             failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, event, 1)
         else:
-            failure = join_stretch(k, &k.graphlet[k.class_graphlet[kind]], key, event.time, stretch)
+            failure = join_key_run(k, &k.graphlet[k.class_graphlet[kind]], key, event.time, key_run)
         if failure:
             return failure
     return feed(k, key, event) if k.consumer_first[kind] < k.consumer_first[kind + 1] else NO_FAILURE
@@ -293,10 +293,10 @@ cdef int process_portions(
     return failure
 
 
-# ------------------------------------------------------------------------------------------------ stretches
+# ------------------------------------------------------------------------------------------------ runs
 
-cdef bint cut_stretches(Core* k, Stretches found, Py_ssize_t n) noexcept nogil:
-    """Cut a batch into stretches, within which no window of a burst opens or closes; False where that is given up."""
+cdef bint cut_key_runs(Core* k, KeyRuns found, Py_ssize_t n) noexcept nogil:
+    """Cut a batch into runs, within which no window of a burst opens or closes; False where that is given up."""
     cdef const int64_t* times = found.job.times
     cdef const int32_t* rows = found.job.rows
     cdef Py_ssize_t begin = 0, end
@@ -318,24 +318,24 @@ cdef bint cut_stretches(Core* k, Stretches found, Py_ssize_t n) noexcept nogil:
     return found.arrange()
 
 
-cdef int process_stretches(Core* k, Stretches found, int64_t until) noexcept nogil:
-    """Take a batch that has been cut into stretches, key by key; `until` as in `process_slices`."""
-    cdef const Stretch* stretch
+cdef int process_key_runs(Core* k, KeyRuns found, int64_t until) noexcept nogil:
+    """Take a batch that has been cut into runs, key by key; `until` as in `process_slices`."""
+    cdef const KeyRun* key_run
     cdef Event event
     cdef Py_ssize_t i, count = found.job.count
     cdef int failure = NO_FAILURE
     cdef int64_t key = 0
     for i in range(count):
-        stretch = &found.job.closed[found.place[i]]
+        key_run = &found.job.closed[found.place[i]]
         if i + AHEAD < count:
             prefetch(&found.job.closed[found.place[i + AHEAD]])
-        key = stretch.key
-        event.time, event.row, event.kind = stretch.time, stretch.row, stretch.kind
+        key = key_run.key
+        event.time, event.row, event.kind = key_run.time, key_run.row, key_run.kind
         if k.class_plain[event.kind]:
-            k.step += stretch.events
-            failure = join_stretch(k, &k.graphlet[k.class_graphlet[event.kind]], key, event.time, stretch)
+            k.step += key_run.events
+            failure = join_key_run(k, &k.graphlet[k.class_graphlet[event.kind]], key, event.time, key_run)
         else:
-            failure = step_event(k, key, &event, stretch)
+            failure = step_event(k, key, &event, key_run)
         if failure == NO_FAILURE and (i + 1 == count or found.job.closed[found.place[i + 1]].key != key):
             failure = end_slice(k)
             if failure == NO_FAILURE:

@@ -17,7 +17,7 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
         slot = pop_due(k)
         if slot < 0:
             unit, key = <int> (~slot % k.bands), ~slot // k.bands
-            k.band[unit].seat[key].scheduled = False
+            k.band[unit].key_slot[key].scheduled = False
             failure = operators[k.unit[unit].operator].close(k, unit, key, time)
         else:
             unit, key = <int> (slot % k.queries), slot // k.queries

@@ -12,7 +12,7 @@ from hamlet.errors import OptionError, OutputError
 from hamlet.input.live.kafka import KafkaSource, kafka, silent, topic_of
 from hamlet.output.live import Sink
 
-_PATIENCE = 30.0  # seconds
+_GRACE = 30.0  # seconds
 
 
 class RowProducer:
@@ -61,13 +61,13 @@ class RowProducer:
         self._producer = client.Producer(config)
         self._find()
         if checkpoint is not None:
-            self._try(lambda: self._producer.init_transactions(_PATIENCE))  # whatever was under way is aborted
+            self._try(lambda: self._producer.init_transactions(_GRACE))  # whatever was under way is aborted
 
     def _find(self) -> None:
         """See that the topic is there; where brokers make topics, asking for one makes it."""
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _GRACE
         while True:
-            found = self._try(lambda: self._producer.list_topics(self._topic, timeout=_PATIENCE)).topics[self._topic]
+            found = self._try(lambda: self._producer.list_topics(self._topic, timeout=_GRACE)).topics[self._topic]
             if found.error is None and found.partitions:
                 return
             if time.monotonic() > deadline:
@@ -80,7 +80,7 @@ class RowProducer:
         if self._marker is None:
             return None
         parts = [self._client.TopicPartition(self._topic, 0)]
-        (found,) = self._try(lambda: self._marker.committed(parts, timeout=_PATIENCE))
+        (found,) = self._try(lambda: self._marker.committed(parts, timeout=_GRACE))
         return max(1, int(found.offset))  # of the first generation no rows have been sent
 
     def sink(self, url: str) -> Sink:
@@ -107,7 +107,7 @@ class RowProducer:
 
     def flush(self) -> None:
         """Wait until all messages are there."""
-        deadline = time.monotonic() + 2 * _PATIENCE
+        deadline = time.monotonic() + 2 * _GRACE
         while self._producer.flush(0.5):
             self._check()
             if time.monotonic() > deadline:
@@ -120,14 +120,12 @@ class RowProducer:
         if not self._begun:
             self._try(producer.begin_transaction)
         marker = [self._client.TopicPartition(self._topic, 0, generation)]
-        self._try(
-            lambda: producer.send_offsets_to_transaction(marker, self._marker.consumer_group_metadata(), _PATIENCE)
-        )
+        self._try(lambda: producer.send_offsets_to_transaction(marker, self._marker.consumer_group_metadata(), _GRACE))
         for source in sources:
             if isinstance(source, KafkaSource) and source.brokers == self.brokers and source.next:
                 offsets, group = source.offsets(), source.consumer.consumer_group_metadata()
-                self._try(lambda o=offsets, g=group: producer.send_offsets_to_transaction(o, g, _PATIENCE))
-        self._try(lambda: producer.commit_transaction(_PATIENCE))
+                self._try(lambda o=offsets, g=group: producer.send_offsets_to_transaction(o, g, _GRACE))
+        self._try(lambda: producer.commit_transaction(_GRACE))
         self._begun = False
 
     def _try(self, work: Any) -> Any:

@@ -55,14 +55,14 @@ Component = Any
 class ComponentKey:
     """What a component measures; equal keys of a query are one component.
 
-    With `once` it is over the events that some trend takes, each once, instead of over all trends. `strand` says which
-    trends, where they are told apart by how they begin (`hamlet.planner.beginnings`); 0: all.
+    With `once` it is over the events that some trend takes, each once, instead of over all trends. `beginning` says
+    which trends, where they are told apart by how they begin (`hamlet.planner.beginnings`); 0: all.
     """
 
     kind: str
     variable: str | None = None
     attribute: str | None = None
-    strand: int = 0
+    beginning: int = 0
     once: bool = False
 
 
@@ -105,7 +105,7 @@ class Layout:
         events.
         """
         rows: list[tuple[int, ...]] = []
-        counts = {key.strand: number for number, key in enumerate(self.keys) if key.kind in COUNTS}
+        counts = {key.beginning: number for number, key in enumerate(self.keys) if key.kind in COUNTS}
         runs = [0] * (len(self.keys) + 1)
         for number in reversed(range(len(self.keys))):
             runs[number] = runs[number + 1] + 1 if self.keys[number].kind in SCALED else 0
@@ -127,7 +127,7 @@ class Layout:
                     slope,
                     words,
                     wide,
-                    counts[key.strand],
+                    counts[key.beginning],
                     runs[number],
                 )
             )

@@ -94,7 +94,7 @@ _Placed = tuple[int, _Lane]  # a query's number, and its lane
 
 def fits(tables: QueryTables) -> bool:
     """Whether a query can be run in a band."""
-    if tables.hosted:
+    if tables.is_merged:
         return False
     looks_back = tables.stores or tables.indexes or tables.predicates
     return not looks_back and all(tables.simple) and all(row[0] in _KNOWN for row in tables.components)

@@ -1,19 +1,19 @@
-"""Queries that have sums in common: one kernel query, their *host*, keeps these, once.
+"""Queries that have sums in common: one kernel query, their *merged query*, keeps these, once.
 
 The *core* of a template is its Kleene states with all states that lead to them; what is left, the *tail*, never leads
 back. So the sums of a core depend on nothing but the core, and queries whose cores are equal up to variables' names
-(transitions, guards, local and adjacent predicates, windows) have the same ones at all times. Their host has the core
-once, behind it each query's own tail, and finals for each of them.
+(transitions, guards, local and adjacent predicates, windows) have the same ones at all times. The merged query has
+the core once, behind it each query's own tail, and finals for each of them.
 
-The *heart* of a core is the states whose events are looked back at in a loop. Queries whose hearts are equal although
-the rest differs (HAMLET's q1 and q2: SEQ(A, E+), SEQ(C, E+)) have one host too. What tells their trends apart is a
-*strand* for each different core: each has components of its own, and a count of its own among them. An event of the
-heart is kept once, an index is searched once, and what is found is added to all strands side by side. The sums that
-enter the heart have a common cell; outside it, events read and change the components of their own strand only.
+The *loop* of a core is the states whose events are looked back at in a loop. Queries whose loops are equal although
+the rest differs (HAMLET's q1 and q2: SEQ(A, E+), SEQ(C, E+)) have one, too. What tells their trends apart is a
+*beginning* for each different core: each has components of its own, and a count of its own among them. An event of the
+loop is kept once, an index is searched once, and what is found is added to all beginnings side by side. The sums that
+enter the loop have a common cell; outside it, events read and change the components of their own beginning only.
 
-Only queries that keep single events (adjacent predicates, long negated patterns) are hosted: a store or an index that
+Only queries that keep single events (adjacent predicates, long negated patterns) are merged: a store or an index that
 is kept once saves all the work of a query, and next to that all else is small. The others lie side by side in a band,
-where eight cost what one does; hosts did not pay there, measured on a hundred and on a thousand queries.
+where eight cost what one does; merged queries did not pay there, measured on a hundred and on a thousand queries.
 
 Source: HAMLET (SIGMOD'21) §3.1 (merged template with labelled transitions), §3.3 (a graphlet that is shared by queries
 of different snapshots); a step is a linear map of the sums.
@@ -25,11 +25,11 @@ from collections.abc import Hashable, Sequence
 from itertools import chain
 
 from hamlet.planner.drafts import Draft
-from hamlet.planner.hosts import Host, Strand, host_of
+from hamlet.planner.merged_queries import Member, MergedQuery, merged_query_of
 from optimizer.template import START, Transition
 
 
-def find_hosts(drafts: Sequence[Draft]) -> list[tuple[tuple[int, ...], Host]]:
+def find_merged(drafts: Sequence[Draft]) -> list[tuple[tuple[int, ...], MergedQuery]]:
     """The queries that are worth running together, by place, and what runs them.
 
     Names and types of attributes, which may change while a stream is read, do not enter.
@@ -38,18 +38,18 @@ def find_hosts(drafts: Sequence[Draft]) -> list[tuple[tuple[int, ...], Host]]:
     for place, draft in enumerate(drafts):
         if draft.looks_back and len(draft.core) > 1:
             cores.setdefault(_structure(draft, draft.core), []).append(place)
-    hearts: dict[Hashable, list[list[int]]] = {}
+    loops: dict[Hashable, list[list[int]]] = {}
     for core, places in cores.items():
         first = drafts[places[0]]
-        hearts.setdefault(_structure(first, first.heart) if first.heart else core, []).append(places)
+        loops.setdefault(_structure(first, first.loop) if first.loop else core, []).append(places)
     found = []
-    for strands in hearts.values():
-        if len(strands) > 1:
-            host = host_of([[drafts[place] for place in places] for places in strands])
-            found.append((tuple(chain.from_iterable(strands)), host))
+    for beginnings in loops.values():
+        if len(beginnings) > 1:
+            merged = merged_query_of([[drafts[place] for place in places] for places in beginnings])
+            found.append((tuple(chain.from_iterable(beginnings)), merged))
             continue
-        for some, host in _worth([drafts[place] for place in strands[0]]):
-            found.append((tuple(strands[0][number] for number in some), host))
+        for some, merged in _worth([drafts[place] for place in beginnings[0]]):
+            found.append((tuple(beginnings[0][number] for number in some), merged))
     return found
 
 
@@ -74,29 +74,29 @@ def _structure(draft: Draft, chosen: Sequence[int]) -> Hashable:
     return draft.window, described, steps
 
 
-def _worth(drafts: Sequence[Draft]) -> list[tuple[list[int], Host]]:
+def _worth(drafts: Sequence[Draft]) -> list[tuple[list[int], MergedQuery]]:
     """Sets of these queries that keep less together than on their own: all of them, or those with equal aggregates."""
-    host = _paying(drafts)
-    if host is not None:
-        return [(list(range(len(drafts))), host)]
+    merged = _paying(drafts)
+    if merged is not None:
+        return [(list(range(len(drafts))), merged)]
     alike: dict[Hashable, list[int]] = {}
     for number, draft in enumerate(drafts):
-        alone = Strand(draft, 0, ())
+        alone = Member(draft, 0, ())
         names = alone.names(0)
         keys = frozenset(alone.component(key, names) for key in draft.layout.keys)
         alike.setdefault(keys, []).append(number)
     sets = [(some, _paying([drafts[number] for number in some])) for some in alike.values()]
-    return [(some, host) for some, host in sets if host is not None]
+    return [(some, merged) for some, merged in sets if merged is not None]
 
 
-def _paying(drafts: Sequence[Draft]) -> Host | None:
-    """The host of these queries, where it keeps less than they do."""
+def _paying(drafts: Sequence[Draft]) -> MergedQuery | None:
+    """The merged query of these queries, where it keeps less than they do."""
     if len(drafts) < 2:
         return None
     apart = sum(draft.template.size * len(draft.layout.keys) for draft in drafts)
-    host = host_of([drafts])
+    merged = merged_query_of([drafts])
     if any(drafts[0].reads_back(step) for step in drafts[0].template.transitions if step.target in drafts[0].core):
-        pays = len(host.layout.keys) < sum(len(draft.layout.keys) for draft in drafts)
+        pays = len(merged.layout.keys) < sum(len(draft.layout.keys) for draft in drafts)
     else:
-        pays = host.template.size * len(host.layout.keys) < apart
-    return host if pays else None
+        pays = merged.template.size * len(merged.layout.keys) < apart
+    return merged if pays else None

@@ -30,8 +30,7 @@ from hamlet.planner.adjacent import Keys, keys_of
 from hamlet.planner.aggregates import ComponentKey, Layout, Types, components, in_order
 from hamlet.planner.alike import form
 from hamlet.planner.classify import Classifier, Loads, Role
-from hamlet.planner.compiled import CompiledClass, CompiledHost, CompiledQuery, CompiledWorkload
-from hamlet.planner.hosts import Host
+from hamlet.planner.compiled import CompiledClass, CompiledMerged, CompiledQuery, CompiledWorkload
 from hamlet.planner.matching import (
     SESSION_END,
     Reach,
@@ -42,6 +41,7 @@ from hamlet.planner.matching import (
     shared_variables,
 )
 from hamlet.planner.matching_tables import MatchingTables, MatchingWriter, empty_tables
+from hamlet.planner.merged_queries import MergedQuery
 from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
@@ -169,14 +169,14 @@ def compile_workload(
             )
             for type in sorted(types)
         }
-        hosts: tuple[CompiledHost, ...] = ()
+        merged_queries: tuple[CompiledMerged, ...] = ()
         if each.operator == GRAPHLETS:
-            queries, hosts = compiler.queries(given, together)
+            queries, merged_queries = compiler.queries(given, together)
         else:
             queries = compiler.matching(given, together, carried, rows)
         line, _, _ = line_of(given[0][0].query, schema.clock)
         queries = tuple(replace(query, line=line) for query in queries) if not line.is_plain else queries
-        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried, line))
+        classes.append(CompiledClass(each.attributes, queries, merged_queries, tuple(compiler.columns), carried, line))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
 
 
@@ -204,8 +204,8 @@ class _ClassCompiler:
 
     def queries(
         self, given: Sequence[tuple[AnalysedQuery, QueryFacts]], together: bool
-    ) -> tuple[tuple[CompiledQuery, ...], tuple[CompiledHost, ...]]:
-        """Compile queries; those that are alike get the tables of the first one. And hosts of several."""
+    ) -> tuple[tuple[CompiledQuery, ...], tuple[CompiledMerged, ...]]:
+        """Compile queries; those that are alike get the tables of the first one. And merged queries of several."""
         drafts = [self.draft(analysed, known.templates) for analysed, known in given]
         self.windows.update({analysed.index: (known.within, known.slide) for analysed, known in given})
         names = names_in(drafts)
@@ -217,19 +217,19 @@ class _ClassCompiler:
                     layout = chosen.layouts[place]
                     types = self.types(drafts[place].analysed, layout)
                     drafts[place] = replace(drafts[place], layout=layout, types=types)
-        hosts = [self.hosted(drafts, number, *each) for number, each in enumerate(chosen.hosts)]
+        merged_queries = [self.is_merged(drafts, number, *each) for number, each in enumerate(chosen.merged_queries)]
         for first, *others in chosen.alike:
             leader = drafts[first]
-            if leader.host is None:
+            if leader.merged is None:
                 own = names[first] if len(leader.templates) == 1 else None
                 tables = [
                     self.tables(leader.analysed, each, leader.layout, leader.types, own) for each in leader.templates
                 ]
                 leader = drafts[first] = leader.with_tables(tuple(tables))
             for place in others:
-                drafts[place] = replace(drafts[place], tables=leader.tables, like=first, host=leader.host)
-        number_outputs(drafts, hosts)
-        return tuple(drafts), tuple(hosts)
+                drafts[place] = replace(drafts[place], tables=leader.tables, like=first, merged=leader.merged)
+        number_outputs(drafts, merged_queries)
+        return tuple(drafts), tuple(merged_queries)
 
     def matching(
         self,
@@ -297,27 +297,29 @@ class _ClassCompiler:
             found.append(writer.write())
         return tuple(found)
 
-    def hosted(self, drafts: list[CompiledQuery], number: int, places: tuple[int, ...], host: Host) -> CompiledHost:
-        """Compile a host; its queries get tables without anything but a layout."""
-        tables = self.host_tables([drafts[place] for place in places], host)
+    def is_merged(
+        self, drafts: list[CompiledQuery], number: int, places: tuple[int, ...], merged: MergedQuery
+    ) -> CompiledMerged:
+        """Compile a merged query; its queries get tables without anything but a layout."""
+        tables = self.merged_tables([drafts[place] for place in places], merged)
         for place in places:
             each = drafts[place]
             components = each.layout.rows({}, partial(self.column, each.analysed), each.types)
             layout = components, each.layout.fixed, each.layout.wide
-            own = QueryTables(tables.within, tables.slide, self.exact, *layout, hosted=True)
-            drafts[place] = replace(each, tables=(own,), host=number)
-        return CompiledHost(places, tables, host.roles)
+            own = QueryTables(tables.within, tables.slide, self.exact, *layout, is_merged=True)
+            drafts[place] = replace(each, tables=(own,), merged=number)
+        return CompiledMerged(places, tables, merged.roles)
 
-    def host_tables(self, queries: Sequence[CompiledQuery], host: Host) -> QueryTables:
-        """The tables of a host."""
-        own = [{common: variable for variable, common in names.items()} for names in host.names]
+    def merged_tables(self, queries: Sequence[CompiledQuery], merged: MergedQuery) -> QueryTables:
+        """The tables of a merged query."""
+        own = [{common: variable for variable, common in names.items()} for names in merged.names]
 
         def whose(variable: str) -> tuple[CompiledQuery, str]:
             number = next(number for number, names in enumerate(own) if variable in names)
             return queries[number], own[number][variable]
 
         def pair_of(pair: Pair) -> tuple[AnalysedQuery, Pair]:
-            number, its = host.pairs[pair]
+            number, its = merged.pairs[pair]
             return queries[number].analysed, its
 
         def column_of(variable: str, attribute: str) -> int:
@@ -325,23 +327,23 @@ class _ClassCompiler:
             return self.column(query.analysed, its, attribute)
 
         types: dict[tuple[str, str], AttributeType | None] = {}
-        for key in host.layout.keys:
+        for key in merged.layout.keys:
             if key.variable is not None and key.attribute is not None:
                 query, its = whose(key.variable)
                 types[key.variable, key.attribute] = self.type_of(query.analysed, its, key.attribute)
         within, slide = self.windows[queries[0].analysed.index]
-        variables = {variable: number for number, variable in enumerate(host.template.variables)}
-        components = host.layout.rows(variables, column_of, types)
+        variables = {variable: number for number, variable in enumerate(merged.template.variables)}
+        components = merged.layout.rows(variables, column_of, types)
         writer = TableWriter(
-            host.template,
-            {pair: queries[number].analysed.adjacent[its] for pair, (number, its) in host.pairs.items()},
+            merged.template,
+            {pair: queries[number].analysed.adjacent[its] for pair, (number, its) in merged.pairs.items()},
             lambda pair: self.pair_program(*pair_of(pair)),
             lambda pair: read_attributes(pair_of(pair)[0].adjacent[pair_of(pair)[1]]),
             column_of,
             lambda pair: self.pair_keys(*pair_of(pair)),
             lambda pair, expression: self.key_program(pair_of(pair)[0], expression),
-            QueryTables(within, slide, self.exact, components, host.layout.fixed, host.layout.wide),
-            host,
+            QueryTables(within, slide, self.exact, components, merged.layout.fixed, merged.layout.wide),
+            merged,
         )
         return writer.write()
 
@@ -449,17 +451,17 @@ class _ClassCompiler:
         return self.classifier.role(analysed.types[variable], conditions, same, compiled)
 
 
-def number_outputs(queries: Sequence[CompiledQuery], hosts: Sequence[CompiledHost]) -> None:
-    """Write the kernel's numbers of queries that are hosted into the tables of their hosts."""
+def number_outputs(queries: Sequence[CompiledQuery], merged_queries: Sequence[CompiledMerged]) -> None:
+    """Write the kernel's numbers of queries that are merged into the tables of their merged queries."""
     numbers: dict[int, int] = {}
     parts = 0
     for place, query in enumerate(queries):
         if query.like is None:
             numbers[place] = parts
             parts += len(query.tables)
-    for host in hosts:
-        outputs = zip(host.queries, host.tables.outputs, strict=True)
-        host.tables.outputs = [(numbers[place], *output[1:]) for place, output in outputs]
+    for merged in merged_queries:
+        outputs = zip(merged.queries, merged.tables.outputs, strict=True)
+        merged.tables.outputs = [(numbers[place], *output[1:]) for place, output in outputs]
 
 
 def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:

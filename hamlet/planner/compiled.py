@@ -48,8 +48,8 @@ class CompiledQuery:
         are asked for.
     like : int or None
         Place in the class of the query whose kernel query serves this one too (`hamlet.planner.alike`).
-    host : int or None
-        Which of the hosts of the class keeps its sums.
+    merged query : int or None
+        Which of the merged queries of the class keeps its sums.
     matching : tuple of MatchingTables
         One per template where the matching operator serves the query, else none.
     reach : Reach or None
@@ -71,7 +71,7 @@ class CompiledQuery:
     group: tuple[int, ...]
     shared: frozenset[str] = frozenset()
     like: int | None = None
-    host: int | None = None
+    merged: int | None = None
     matching: tuple[MatchingTables, ...] = ()
     reach: Reach | None = None
     hidden: frozenset[str] = frozenset()
@@ -135,7 +135,7 @@ class CompiledQuery:
 
 
 @dataclass(frozen=True)
-class CompiledHost:
+class CompiledMerged:
     """A kernel's query that keeps the sums of several queries (`hamlet.planner.beginnings`).
 
     Attributes
@@ -161,7 +161,7 @@ class CompiledClass:
     attributes : tuple of str
         The partition attributes.
     queries : tuple of CompiledQuery
-    hosts : tuple of CompiledHost
+    merged queries : tuple of CompiledMerged
         Which the kernel has behind the others.
     columns : tuple of (str, AttributeType or None)
         The event columns that the kernel reads, in its order.
@@ -173,7 +173,7 @@ class CompiledClass:
 
     attributes: tuple[str, ...]
     queries: tuple[CompiledQuery, ...]
-    hosts: tuple[CompiledHost, ...]
+    merged_queries: tuple[CompiledMerged, ...]
     columns: tuple[tuple[str, AttributeType | None], ...]
     carried: dict[str, tuple[int, ...]]
     line: Line = Shifted()
@@ -200,8 +200,8 @@ class CompiledClass:
 
     @property
     def kernel_queries(self) -> int:
-        """How many the kernel has: the parts, and behind them the hosts."""
-        return len(self.parts) + len(self.hosts)
+        """How many the kernel has: the parts, and behind them the merged queries."""
+        return len(self.parts) + len(self.merged_queries)
 
     @cached_property
     def parts_of(self) -> tuple[tuple[int, ...], ...]:
@@ -236,21 +236,21 @@ class CompiledClass:
         """For each of the kernel's queries the places of the queries whose sums it keeps."""
         found: list[list[int]] = [[] for _ in range(self.kernel_queries)]
         for number, users in enumerate(self.users_of):
-            host = self.queries[self.parts[number][0]].host
-            found[number if host is None else len(self.parts) + host] += users
+            merged = self.queries[self.parts[number][0]].merged
+            found[number if merged is None else len(self.parts) + merged] += users
         return tuple(map(tuple, found))
 
     def tables(self, number: int) -> QueryTables:
         """The tables of one of the kernel's queries."""
         if number >= len(self.parts):
-            return self.hosts[number - len(self.parts)].tables
+            return self.merged_queries[number - len(self.parts)].tables
         place, part = self.parts[number]
         return self.queries[place].tables[part]
 
     def roles(self, number: int) -> Mapping[str, Role]:
         """What accepts events for the variables of these tables."""
         if number >= len(self.parts):
-            return self.hosts[number - len(self.parts)].roles
+            return self.merged_queries[number - len(self.parts)].roles
         return self.queries[self.parts[number][0]].roles
 
     @cached_property
@@ -258,7 +258,7 @@ class CompiledClass:
         """For each event type the kernel's queries that have variables of it, and these."""
         found: dict[str, list[tuple[int, list[str]]]] = {}
         for number in range(self.kernel_queries):
-            if self.tables(number).hosted:
+            if self.tables(number).is_merged:
                 continue
             own: dict[str, list[str]] = {}
             for variable, role in self.roles(number).items():

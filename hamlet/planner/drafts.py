@@ -66,7 +66,7 @@ class Draft:
         return sorted(alive | {START})
 
     @cached_property
-    def heart(self) -> list[int]:
+    def loop(self) -> list[int]:
         """The states of the core between which a transition looks back within a loop."""
         steps = [step for step in self.template.transitions if step.source in self.core and step.target in self.core]
         looping = [step for step in steps if self.reads_back(step) and step.source in _reached(step.target, steps)]

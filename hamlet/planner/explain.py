@@ -185,7 +185,7 @@ def _served(compiled: CompiledWorkload) -> dict[int, Served]:
 
 
 def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:
-    """The queries of each host."""
+    """The queries of each merged query."""
     queries = each.queries
     if each.matching:
         return

@@ -105,10 +105,10 @@ class _Class:
         query = self._compiled.queries[place]
         parts = self._compiled.parts_of[place]
         bands = [self._band_of[part] for part in parts if part in self._band_of]
-        tables = query.tables if query.host is None else (self._compiled.hosts[query.host].tables,)
+        tables = query.tables if query.merged is None else (self._compiled.merged_queries[query.merged].tables,)
         operator = min((self._paths.alone(each) for each in tables), key=lambda name: name != "event_store")
         beyond = None if operator in ALWAYS else operator
-        if len(bands) < len(parts) or query.host is not None:
+        if len(bands) < len(parts) or query.merged is not None:
             return Served(operator, "simd", self._alone(place, tables))
         if not self._paths.runs("simd"):
             return Served(operator, "simd", _left_out("simd"))
@@ -122,8 +122,8 @@ class _Class:
     def _alone(self, place: int, tables: Sequence[QueryTables]) -> str:
         """Why a query is in no band."""
         query = self._compiled.queries[place]
-        if query.host is not None:
-            names = [self._compiled.queries[each].name for each in self._compiled.hosts[query.host].queries]
+        if query.merged is not None:
+            names = [self._compiled.queries[each].name for each in self._compiled.merged_queries[query.merged].queries]
             others = ", ".join(name for name in names if name != query.name)
             return f"its partial trends are kept once, with those of {others}, which begin alike"
         if any(each.predicates for each in tables):

@@ -13,7 +13,7 @@ from hamlet.kernel.expression import Program
 from hamlet.language.meaning import Pair
 from hamlet.language.query import Condition, Expression
 from hamlet.planner.adjacent import Keys
-from hamlet.planner.hosts import Host
+from hamlet.planner.merged_queries import MergedQuery
 from optimizer.template import START, Template, Transition
 
 Source = tuple[int, int, int, int, int]  # kind, place, guards, predicate, index
@@ -44,7 +44,7 @@ class QueryTables:
     cell_guards: list[int] = field(default_factory=list)
     finals: tuple[int, int] = (0, 0)
     outputs: list[tuple[int, int, int, int]] = field(default_factory=list)  # see `hamlet.planner.beginnings`
-    hosted: bool = False  # an output of a host: it has a layout, and nothing else
+    is_merged: bool = False  # an output of a merged query: it has a layout, and nothing else
     # which arrivals an event bound to a variable makes
     arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class TableWriter:
         Compiles one key of a pair; also whether it is a double.
     tables : QueryTables
         Filled.
-    host : Host, optional
+    merged query : MergedQuery, optional
         Where the template is that of several queries: how each of them begins and ends.
     """
 
@@ -118,7 +118,7 @@ class TableWriter:
     keys_of: Callable[[Pair], tuple[Keys, ...]]
     key_program: Callable[[Pair, Expression], tuple[Program, bool]]
     tables: QueryTables
-    host: Host | None = None
+    merged: MergedQuery | None = None
     store_columns: list[dict[str, int]] = field(default_factory=list)  # store -> attribute -> event column
     set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
     cells: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)
@@ -141,16 +141,16 @@ class TableWriter:
             list(dict.fromkeys(source for step in into for source in self._reads(step.source, state, step.guards)))
             for state, into in enumerate(steps)
         ]
-        ends = self.host.ends if self.host is not None else (self.template.finals,)
+        ends = self.merged.ends if self.merged is not None else (self.template.finals,)
         finals = [[self._standing(final.state, final.guards) for final in end] for end in ends]
         for state in range(1, self.template.size):
             self._arrival(state, sources[state])
-        if self.host is None:
+        if self.merged is None:
             self.tables.finals = self._sources(finals[0])
         else:
             self.tables.outputs = [
                 (NONE, *self._sources(end), self._members(chosen)[0])
-                for end, chosen in zip(finals, self.host.chosen, strict=True)
+                for end, chosen in zip(finals, self.merged.chosen, strict=True)
             ]
         self._finish_stores()
         return self.tables
@@ -221,10 +221,10 @@ class TableWriter:
         """What a transition reads."""
         pair = self._pair(self.template, source, target)
         if source == START:
-            strands = (0,) if self.host is None else self.host.starts[target, guards]
-            return [(SOURCES["start"], strand, self._set(guards), NONE, NONE) for strand in strands]
+            beginnings = (0,) if self.merged is None else self.merged.starts[target, guards]
+            return [(SOURCES["start"], beginning, self._set(guards), NONE, NONE) for beginning in beginnings]
         if pair is None or pair not in self.adjacent:
-            enters = self.host is not None and target in self.host.heart and source not in self.host.heart
+            enters = self.merged is not None and target in self.merged.loop and source not in self.merged.loop
             return [self._standing(source, guards, ~target if enters else source)]
         if source not in self.looked_back:
             self.looked_back[source] = self._store(0, frozenset())
@@ -269,7 +269,7 @@ class TableWriter:
             stores.append(self.looked_back[state])
         self.tables.arrivals_of.setdefault(self.template.variable(state), []).append(len(self.tables.arrivals))
         ranges = *self._sources(sources), *self._members(cells), *self._members(stores)
-        concerned = (0, len(self.tables.components)) if self.host is None else self.host.components[state]
+        concerned = (0, len(self.tables.components)) if self.merged is None else self.merged.components[state]
         self.tables.arrivals.append((self.template.labels[state], *ranges, *concerned))
 
     # ------------------------------------------------------------------------------------------ predicates

@@ -1,4 +1,4 @@
-"""Which queries of a class are evaluated together: those that are alike as one, those with sums in common by a host.
+"""Which queries of a class are evaluated together: those that are alike as one, those with sums in common merged.
 
 Source: HAMLET (SIGMOD'21) §3.1; `hamlet.planner.alike`, `hamlet.planner.beginnings`.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from hamlet.planner.aggregates import Layout
 from hamlet.planner.alike import names_of, signature, united
-from hamlet.planner.beginnings import find_hosts
+from hamlet.planner.beginnings import find_merged
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.planner.drafts import Draft
-from hamlet.planner.hosts import Host
+from hamlet.planner.merged_queries import MergedQuery
 
 Names = Sequence[Mapping[str, str]]
 Window = tuple[int, int]  # (within, slide) in ticks
@@ -29,17 +29,17 @@ class Together:
         Every query is in one: the first leads, the others are like it.
     layouts : tuple of Layout
         Of each query; those that are alike have the components of all of them.
-    hosts : tuple of (tuple of int, Host)
+    merged queries : tuple of (tuple of int, MergedQuery)
         Leaders with sums in common, and what keeps these.
     """
 
     alike: tuple[tuple[int, ...], ...]
     layouts: tuple[Layout, ...]
-    hosts: tuple[tuple[tuple[int, ...], Host], ...]
+    merged_queries: tuple[tuple[tuple[int, ...], MergedQuery], ...]
 
     def kept_once(self) -> Iterator[tuple[int, ...]]:
-        """For each host the queries whose sums it keeps: leaders, and those that are like them."""
-        for leaders, _ in self.hosts:
+        """For each merged query the queries whose sums it keeps: leaders, and those that are like them."""
+        for leaders, _ in self.merged_queries:
             yield tuple(sorted(place for each in self.alike if each[0] in leaders for place in each))
 
 
@@ -81,5 +81,7 @@ def find_together(queries: Sequence[CompiledQuery], windows: Sequence[Window], n
         Draft(each.analysed, each.templates[0], windows[place], each.roles, layouts[place])
         for place, each in ((place, queries[place]) for place in fitting)
     ]
-    hosts = tuple((tuple(fitting[number] for number in chosen), host) for chosen, host in find_hosts(drafts))
-    return Together(tuple(map(tuple, groups.values())), tuple(layouts), hosts)
+    merged_queries = tuple(
+        (tuple(fitting[number] for number in chosen), merged) for chosen, merged in find_merged(drafts)
+    )
+    return Together(tuple(map(tuple, groups.values())), tuple(layouts), merged_queries)

@@ -18,10 +18,10 @@ from hamlet.policies.changes.arriving import Arriving
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import MonitorOptions, OnlineOptions
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.running import policies_of
 from hamlet.policies.syntax.formula import per_second_of
-from hamlet.policies.verdicts.automata import VerdictServing
+from hamlet.policies.verdicts.automata import VerdictRunner
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Monitor as Protocol
@@ -66,8 +66,8 @@ class Monitor(Protocol):
         self.options = chosen = made_of(OnlineOptions, options)
         self.policies = policies_of(policy)
         self._key = SortKey(chosen.time_column, chosen.order_column)
-        self._serving = self._made(Clock(chosen.time_column, chosen.time_unit, pa.int64()))
-        wanted = self._serving.predicates
+        self._runner = self._made(Clock(chosen.time_column, chosen.time_unit, pa.int64()))
+        wanted = self._runner.predicates
         signature = self.policies[0].signature
         names = [
             name
@@ -85,7 +85,7 @@ class Monitor(Protocol):
             counted=chosen.max_memory is not None,
             wide_integers=True,
         )
-        self._disorder = self._arrivals.buffer
+        self._buffer = self._arrivals.buffer
         self._arriving: Arriving | None = None
         self._expected = Expected(each.name for each in signature)
         self._schema: Schema | None = None
@@ -93,7 +93,7 @@ class Monitor(Protocol):
         self._tables: Tables | None = None
         self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
 
-    def _made(self, clock: Clock) -> Serving | VerdictServing:
+    def _made(self, clock: Clock) -> PolicyRunner | VerdictRunner:
         kind = clock.shown_type
         chosen = self.options
         common: dict[str, Any] = {
@@ -102,8 +102,8 @@ class Monitor(Protocol):
             "max_memory": chosen.max_memory,
         }
         if chosen.automaton is not None:
-            return VerdictServing(self.policies, chosen.automaton, kind, per_second_of(clock), **common)
-        return Serving(self.policies, kind, per_second_of(clock), **common)
+            return VerdictRunner(self.policies, chosen.automaton, kind, per_second_of(clock), **common)
+        return PolicyRunner(self.policies, kind, per_second_of(clock), **common)
 
     # ------------------------------------------------------------------------------------------ the protocol
 
@@ -117,12 +117,12 @@ class Monitor(Protocol):
 
     def _pushed_rows(self, events: Any) -> list[Row] | None:
         """The rows of a push of few plain events; None, and nothing taken, where they are taken as columns."""
-        schema, serving = self._schema, self._serving
-        if schema is None or not isinstance(serving, Serving) or not serving.evaluation.goes_by_changes:
+        schema, runner = self._schema, self._runner
+        if schema is None or not isinstance(runner, PolicyRunner) or not runner.evaluation.goes_by_changes:
             return None
         arriving = self._arriving
-        if arriving is None or not self._disorder.is_empty:
-            arriving = self._arriving_from(serving, schema)
+        if arriving is None or not self._buffer.is_empty:
+            arriving = self._arriving_from(runner, schema)
             if arriving is None:
                 return None
         types = arriving.take(events, schema)
@@ -131,19 +131,19 @@ class Monitor(Protocol):
         with self._working():
             if self._expected.missing:
                 self._expected.see(types)
-            watermark = self._disorder.watermark
+            watermark = self._buffer.watermark
             assert watermark is not None
             whole = self.options.time_points == "step"
-            times, tuples, count = arriving.release(watermark if whole else watermark + 1, whole, serving.points)
+            times, tuples, count = arriving.release(watermark if whole else watermark + 1, whole, runner.points)
             self._counts["events"] += count
             self._counts["matched_events"] += sum(map(len, tuples.values()))
-            rows = serving.feed_rows(times, tuples, watermark, arriving.nbytes)
-            if serving.evaluation.has_idle_values:
+            rows = runner.feed_rows(times, tuples, watermark, arriving.nbytes)
+            if runner.evaluation.has_idle_values:
                 self._as_columns()  # events that wait have codes
-                serving.evaluation.forget_values()
+                runner.evaluation.forget_values()
             return rows
 
-    def _arriving_from(self, serving: Serving, schema: Schema) -> Arriving | None:
+    def _arriving_from(self, runner: PolicyRunner, schema: Schema) -> Arriving | None:
         """What holds few events, with what is held as columns; None where it cannot have that."""
         if self._key.order is not None:
             return None
@@ -152,18 +152,18 @@ class Monitor(Protocol):
             options = self.options
             arriving = self._arriving = Arriving(
                 self.policies[0].signature,
-                serving.predicates,
+                runner.predicates,
                 self._columns_read,
                 options.time_column,
                 options.type_column,
-                self._disorder,
-                serving.evaluation.pool,
+                self._buffer,
+                runner.evaluation.pool,
             )
-        held = self._disorder.place().held
+        held = self._buffer.place().held
         if held is not None:
             if not arriving.adopt(held, schema):
                 return None
-            self._disorder.release(_END_OF_TIME)
+            self._buffer.release(_END_OF_TIME)
         return arriving
 
     def _as_columns(self) -> None:
@@ -202,21 +202,21 @@ class Monitor(Protocol):
     def _ended(self) -> list[Rows]:
         with self._working():
             self._as_columns()
-            self._disorder.promise(_END_OF_TIME)
-            rows = self._processed(self._disorder.release(_END_OF_TIME), None)
-            return [*rows, *self._serving.close()]
+            self._buffer.promise(_END_OF_TIME)
+            rows = self._processed(self._buffer.release(_END_OF_TIME), None)
+            return [*rows, *self._runner.close()]
 
     def _held(self) -> tuple[int, int]:
-        rows, size = self._disorder.held()
+        rows, size = self._buffer.held()
         if self._arriving:
             rows, size = rows + len(self._arriving), size + self._arriving.nbytes
-        return rows + self._serving.kept_rows, size + self._serving.nbytes
+        return rows + self._runner.kept_rows, size + self._runner.nbytes
 
     @property
     def warnings(self) -> list[str]:
         """What was probably not meant, a sentence each: predicates that never came."""
         with self._lock:
-            return self._expected.warnings() if self._disorder.events else []
+            return self._expected.warnings() if self._buffer.events else []
 
     def _saved(self) -> bytes:
         from hamlet.policies import saving
@@ -233,9 +233,9 @@ class Monitor(Protocol):
     def _counted(self) -> dict[str, Any]:
         counts = {name: count for name, count in self._counts.items() if count or name == "events"}
         return {
-            "late_events": self._disorder.late_events,
-            "time_points": self._serving.points,
-            "kept_bytes": self._serving.nbytes,
+            "late_events": self._buffer.late_events,
+            "time_points": self._runner.points,
+            "kept_bytes": self._runner.nbytes,
             **counts,
         }
 
@@ -276,8 +276,8 @@ class Monitor(Protocol):
             self._counts["events"] += sum(len(points) for chunk in chunks for points, _ in chunk.relations.values())
             for name in {name for chunk in chunks for name, _ in chunk.relations}:
                 self._expected.see([name])
-            self._disorder.promise(bound)
-            return list(self._serving.feed(chunks, bound, 0))
+            self._buffer.promise(bound)
+            return list(self._runner.feed(chunks, bound, 0))
 
     # ------------------------------------------------------------------------------------------ inside
 
@@ -285,7 +285,7 @@ class Monitor(Protocol):
         """Go on with columns that are known, or known better."""
         tables = Tables(
             self.policies[0].signature,
-            self._serving.predicates,
+            self._runner.predicates,
             columns,
             SortKey(self.options.time_column, self.options.order_column, "the events"),
             self.options.type_column,
@@ -293,17 +293,17 @@ class Monitor(Protocol):
             open_columns=not schema.closed,
         )
         if self._schema is None and schema.clock != self.clock:
-            self._serving, self._arriving = self._made(schema.clock), None
+            self._runner, self._arriving = self._made(schema.clock), None
         self._schema, self._columns, self._tables = schema, columns.remove_metadata(), tables
 
     def _released(self) -> list[Rows]:
         """The rows of held events whose time-point is over."""
-        watermark = self._disorder.watermark
+        watermark = self._buffer.watermark
         if watermark is None:
             return []
         # Without an order column, events of this time that are still to come are time-points behind those here.
         whole = self.options.time_points == "step" or self._key.order is not None
-        return self._processed(self._disorder.release(watermark if whole else watermark + 1), watermark)
+        return self._processed(self._buffer.release(watermark if whole else watermark + 1), watermark)
 
     def _processed(self, batches: Sequence[pa.RecordBatch], bound: int | None) -> list[Rows]:
         chunks: list[LogChunk] = []
@@ -315,7 +315,7 @@ class Monitor(Protocol):
             self._counts["matched_events"] += tables.matched
             self._counts["null_events"] += tables.nulls
             tables.events = tables.matched = tables.nulls = 0
-        return list(self._serving.feed(chunks, bound, self._disorder.nbytes))
+        return list(self._runner.feed(chunks, bound, self._buffer.nbytes))
 
     def _dicts(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> list[dict[str, Any]]:
         unit = self.clock.unit

@@ -24,7 +24,7 @@ from hamlet.policies.plan.evaluation import Answer, Evaluation
 from hamlet.policies.relations.relation import Ints, TooManyRowsError, room
 from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.printing import printed_order
-from hamlet.policies.verdicts.automata import VerdictServing
+from hamlet.policies.verdicts.automata import VerdictRunner
 from hamlet.policies.verdicts.progression import Mode
 from hamlet.runtime.sizes import Size, bytes_of, size_text
 
@@ -34,7 +34,7 @@ _MOST_ROWS = 1 << 16  # of a batch
 Found = TypeVar("Found")
 
 
-class Serving:
+class PolicyRunner:
     """Some policies over one stream.
 
     Parameters
@@ -295,11 +295,11 @@ def runner_of(
     *,
     every_time_point: bool = False,
     **options: Any,
-) -> Serving | VerdictServing:
-    """What runs policies: to valuations, or to verdicts where there is a mode of an automaton; as `Serving`."""
+) -> PolicyRunner | VerdictRunner:
+    """What runs policies: to valuations, or to verdicts where there is a mode of an automaton; as `PolicyRunner`."""
     if automaton is None:
-        return Serving(policies, time_type, per_second, every_time_point=every_time_point, **options)
-    return VerdictServing(policies, automaton, time_type, per_second, **options)
+        return PolicyRunner(policies, time_type, per_second, every_time_point=every_time_point, **options)
+    return VerdictRunner(policies, automaton, time_type, per_second, **options)
 
 
 def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:

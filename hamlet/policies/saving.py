@@ -31,10 +31,10 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.relations.indexed_store import Pending
 from hamlet.policies.relations.relation import Ints, Relation
 from hamlet.policies.relations.values import POOLED, Pool
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.saving_verdicts import described_verdicts, load_verdicts
 from hamlet.policies.syntax.formula import Type
-from hamlet.policies.verdicts.automata import VerdictServing
+from hamlet.policies.verdicts.automata import VerdictRunner
 from hamlet.runtime.reorder_buffer import Place
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _LOW = -(2**62)
 def write(monitor: Monitor) -> bytes:
     """A monitor as bytes."""
     blobs = BlobWriter()
-    place = monitor._disorder.place()
+    place = monitor._buffer.place()
     described = {
         "options": {**asdict(monitor.options), "lateness": _lateness(monitor.options.lateness)},
         "stream": [place.events, place.late_events, place.seen, place.promised],
@@ -55,17 +55,17 @@ def write(monitor: Monitor) -> bytes:
         "held": _table(place.held, blobs),
         "schema": None if monitor._schema is None else _columns(monitor, blobs),
         "counts": [monitor._counts[name] for name in ("events", "matched_events", "null_events")],
-        "serving": _serving(monitor._serving, blobs),
+        "serving": _runner(monitor._runner, blobs),
         "expected": monitor._expected.described(),
     }
     return frame.write(_work(monitor.policies), described, blobs)
 
 
-def _serving(serving: Serving | VerdictServing, blobs: BlobWriter) -> Json:
+def _runner(runner: PolicyRunner | VerdictRunner, blobs: BlobWriter) -> Json:
     """What evaluates the policies."""
-    if isinstance(serving, Serving):
-        return described_evaluation(serving.evaluation, blobs)
-    return described_verdicts(serving, blobs)
+    if isinstance(runner, PolicyRunner):
+        return described_evaluation(runner.evaluation, blobs)
+    return described_verdicts(runner, blobs)
 
 
 def _work(policies: Sequence[Policy]) -> frame.Work:
@@ -88,7 +88,7 @@ def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
     assert monitor._schema is not None
     assert monitor._columns is not None
     known = {field.name: field.type for field in monitor._columns}
-    held = monitor._disorder.place().held
+    held = monitor._buffer.place().held
     for field in () if held is None else held.schema:
         wider = widen_clocks(known.get(field.name, pa.null()), field.type)
         known[field.name] = field.type if wider is None else wider
@@ -162,10 +162,10 @@ def _restored(kind: type[Monitor], policies: Sequence[Policy], description: Json
     _load_stream(monitor, description, held)
     missing, others = items(description["expected"], 2)
     monitor._expected.load(map(text, items(missing)), map(text, items(others)))
-    if isinstance(monitor._serving, Serving):
-        load_evaluation(monitor._serving.evaluation, description["serving"], blobs)
+    if isinstance(monitor._runner, PolicyRunner):
+        load_evaluation(monitor._runner.evaluation, description["serving"], blobs)
     else:
-        load_verdicts(monitor._serving, description["serving"], items(description["stream"], 4)[2], blobs)
+        load_verdicts(monitor._runner, description["serving"], items(description["stream"], 4)[2], blobs)
     blobs.end()
     return monitor
 
@@ -206,7 +206,7 @@ def _load_stream(monitor: Monitor, description: Json, held: pa.Table | None) -> 
             order_column=options.order_column,
         )
     place = Place(whole(events), whole(late), seen, promised, held)
-    monitor._disorder.load(place, None if monitor._schema is None else monitor._schema.clock)
+    monitor._buffer.load(place, None if monitor._schema is None else monitor._schema.clock)
     counts = [whole(each) for each in items(description["counts"], 3)]
     monitor._counts = dict(zip(("events", "matched_events", "null_events"), counts, strict=True))
 

@@ -20,17 +20,17 @@ from hamlet.policies.verdicts._anchored import AnchoredStream
 from hamlet.policies.verdicts.atoms import EvaluatedAtom
 
 if TYPE_CHECKING:
-    from hamlet.policies.verdicts.automata import Verdicts, VerdictServing
+    from hamlet.policies.verdicts.automata import VerdictRunner, Verdicts
 
 _UNDECIDED = 2
 
 
-def described_verdicts(serving: VerdictServing, blobs: BlobWriter) -> Json:
+def described_verdicts(runner: VerdictRunner, blobs: BlobWriter) -> Json:
     """What the verdicts of all policies keep."""
-    return [_described(each, blobs) for each in serving.verdicts]
+    return [_described(each, blobs) for each in runner.verdicts]
 
 
-def load_verdicts(serving: VerdictServing, description: Json, seen: int | None, blobs: BlobReader) -> None:
+def load_verdicts(runner: VerdictRunner, description: Json, seen: int | None, blobs: BlobReader) -> None:
     """Let verdicts that are new be those that were told of; the largest time that was seen is that of the monitor.
 
     Raises
@@ -38,14 +38,14 @@ def load_verdicts(serving: VerdictServing, description: Json, seen: int | None, 
     ValueError
         If they cannot be.
     """
-    for verdicts, about in zip(serving.verdicts, items(description, len(serving.verdicts)), strict=True):
+    for verdicts, about in zip(runner.verdicts, items(description, len(runner.verdicts)), strict=True):
         _load(verdicts, about, seen, blobs)
-    serving.points = serving.verdicts[0].waiting.points
+    runner.points = runner.verdicts[0].waiting.points
 
 
 def _described(verdicts: Verdicts, blobs: BlobWriter) -> Json:
     keys = list(verdicts.streams)
-    streams = [*verdicts.nobody.values(), *(stream for stream, _ in verdicts.streams.values())]
+    streams = [*verdicts.defaults.values(), *(stream for stream, _ in verdicts.streams.values())]
     history = [[_joined(rows, place) for place in range(3)] for rows in verdicts.history.values()]
     anchored = [each for each in streams if isinstance(each, AnchoredStream)]
     return {
@@ -126,7 +126,7 @@ def _load(verdicts: Verdicts, description: Json, seen: int | None, blobs: BlobRe
     found, types = blobs.keys(keys, len(verdicts.key))
     _check_types(verdicts, types)
     new = [verdicts.machine.stream() for _ in found]
-    streams = [*verdicts.nobody.values(), *new]
+    streams = [*verdicts.defaults.values(), *new]
     anchored = [each for each in streams if isinstance(each, AnchoredStream)]
     done, time = (
         _load_anchored(verdicts, anchored, about, blobs)

@@ -24,7 +24,7 @@ from hamlet.policies.logs.lines import LogLines, PointOrder
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.source import types_of
 from hamlet.policies.monitor import Monitor
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.runtime.tenant import Pieces
 
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
@@ -76,8 +76,8 @@ class PolicyTenant:
             self.monitor = Monitor(policies, **options)
         else:
             self._load(saved)
-        serving = self.monitor._serving
-        wanted = serving.predicates
+        runner = self.monitor._runner
+        wanted = runner.predicates
         declared = {
             name: _ARROW[kind]
             for each in policies[0].signature
@@ -102,12 +102,12 @@ class PolicyTenant:
     @property
     def events(self) -> int:
         """Events seen."""
-        return self._log_events + self.monitor._disorder.events
+        return self._log_events + self.monitor._buffer.events
 
     @property
     def late_events(self) -> int:
         """Events left out for being late."""
-        return self.monitor._disorder.late_events + (0 if self._points is None else self._points.late_events)
+        return self.monitor._buffer.late_events + (0 if self._points is None else self._points.late_events)
 
     @property
     def kept_bytes(self) -> int:
@@ -117,7 +117,7 @@ class PolicyTenant:
     @property
     def last_time(self) -> str | None:
         """The largest time seen."""
-        seen = self.monitor._disorder.seen if self._points is None else self._points.seen
+        seen = self.monitor._buffer.seen if self._points is None else self._points.seen
         return None if seen is None else time_text(seen, self.monitor.clock)
 
     def parser(self, form: str, name: str) -> JsonLines | CsvLines:
@@ -129,7 +129,7 @@ class PolicyTenant:
         if self._chosen is not None:
             raise DataError(f"{name}: a log of MonPoly has no columns that --where could read; put it in the policy")
         signature = self._policies[0].signature
-        lines = LogLines(name, types_of(signature), wanted=self.monitor._serving.predicates, **self._reading)
+        lines = LogLines(name, types_of(signature), wanted=self.monitor._runner.predicates, **self._reading)
         self._logs.append(lines)
         if self._points is None:
             self._points = PointOrder(self._lateness(), self.monitor.options.late)
@@ -201,10 +201,10 @@ class PolicyTenant:
             bound = points.seen + passed - points.lateness
             points.promised = bound if points.promised is None else max(points.promised, bound)
             return [*found, *self._found(self._passed(points.release()))]
-        disorder, clock = self.monitor._disorder, self.monitor.clock
-        if disorder.seen is None:
+        buffer, clock = self.monitor._buffer, self.monitor.clock
+        if buffer.seen is None:
             return []
-        passed = disorder.seen + int(seconds * clock.ticks_per_second) - ticks_of(self.monitor.options.lateness, clock)
+        passed = buffer.seen + int(seconds * clock.ticks_per_second) - ticks_of(self.monitor.options.lateness, clock)
         return self._found(self.monitor.advance_batches(int(passed)))
 
     def close(self) -> Pieces:
@@ -259,15 +259,15 @@ class PolicyTenant:
         return list(self._schema(place).names)
 
     def _schema(self, place: int) -> pa.Schema:
-        serving = self.monitor._serving
-        if isinstance(serving, Serving):
-            return serving.schemas[place]
-        return serving.verdicts[place].schema(serving._time_type)
+        runner = self.monitor._runner
+        if isinstance(runner, PolicyRunner):
+            return runner.schemas[place]
+        return runner.verdicts[place].schema(runner._time_type)
 
     def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
         """Rows as text."""
-        serving = self.monitor._serving
-        tuples = serving.tuples[place] if isinstance(serving, Serving) else None
+        runner = self.monitor._runner
+        tuples = runner.tuples[place] if isinstance(runner, PolicyRunner) else None
         named = {"policy": self.names[place]} if lead else {}
         return encoder_of(output_format, self._schema(place), lead=named, tuples=tuples, header=header)
 

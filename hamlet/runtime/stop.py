@@ -9,7 +9,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 
-PATIENCE = 4.0  # seconds in which what is under way may end
+GRACE = 4.0  # seconds in which what is under way may end
 
 
 class Stop:
@@ -77,7 +77,7 @@ class Stop:
         """Read signal numbers until the pipe is closed."""
         first = True
         while True:
-            timeout = None if first else PATIENCE
+            timeout = None if first else GRACE
             if not select.select([heard], [], [], timeout)[0]:
                 if not self._over.is_set():
                     self._end()

@@ -30,7 +30,7 @@ from hamlet.parallel.routing.rates import rates_from as rates_of_formula
 from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.tables import Tables
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.formula import per_second_of
 from hamlet.runtime.options import made_of, takes
 from hamlet.spark.frames import Events, events_of
@@ -94,7 +94,7 @@ def submit(
     shipment = shipment_of(policy, chosen.negate, chosen.open_end, chosen.time_points)
     ways = Reading(paths[0] if len(paths) == 1 else paths, chosen.reading)
     opened = ways.open(policy, chosen.time_points)
-    shipment.serving(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
+    shipment.runner(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
     with session(chosen.master) as spark, translated():
         context = spark.sparkContext
         count = chosen.slices or context.defaultParallelism
@@ -174,7 +174,7 @@ class _FrameJob:
     def rows(self, slices: int) -> DataFrame:
         """The rows as a DataFrame."""
         tasks = self._tasks
-        schema = tasks.serving().schemas[0]
+        schema = tasks.runner().schemas[0]
         formula = goal(tasks.shipment.policy.formula, tasks.shipment.negate)[0]
         if not dimensions_of(formula):
             slices = 1  # cut by time only where tasks read files themselves
@@ -206,9 +206,9 @@ class FrameTasks:
         self.clock = schema_of(self.schema, key, options.type_column, options.time_unit, source="the DataFrame").clock
         self._time_type, self._per_second = self.clock.shown_type, per_second_of(self.clock)
 
-    def serving(self) -> Serving:
+    def runner(self) -> PolicyRunner:
         """What evaluates the policy."""
-        return self.shipment.serving(self._time_type, self._per_second)
+        return self.shipment.runner(self._time_type, self._per_second)
 
     def routed(self, slicer: JointSlicer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Events as packets for the slices that need them."""
@@ -248,9 +248,9 @@ class FrameTasks:
         everything = pa.Table.from_batches([conform(batch, self.schema) for batch in parts])
         both = pa.concat_tables([pa.table(empty, self.schema), everything])
         ordered = both.sort_by([(name, "ascending") for name in self.key.names])
-        serving = self.serving()
+        runner = self.runner()
         tables = self._tables()
-        for _, rows in serving.run(tables.chunks(ordered.combine_chunks().to_batches(max_chunksize=1 << 17))):
+        for _, rows in runner.run(tables.chunks(ordered.combine_chunks().to_batches(max_chunksize=1 << 17))):
             mine = slicer.keep(rows, slice)
             if mine.num_rows:
-                yield mine.cast(serving.schemas[0])
+                yield mine.cast(runner.schemas[0])

@@ -28,7 +28,7 @@ from hamlet.policies import Monitor, Policy
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.runtime.options import takes
 from hamlet.spark.continuous import Sink, TimedSink
 from hamlet.spark.following import Reading, follow
@@ -81,25 +81,25 @@ def submit_stream(
     """
     chosen = job_of(PolicyStream, OnlineOptions, options)
     run = chosen.run
-    serving = Serving([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
+    runner = PolicyRunner([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
     _check(run)
     reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, chosen.form)
 
     def columns(reader: Reader) -> pa.Schema:
-        return _columns_of(policy, serving, run, reader)
+        return _columns_of(policy, runner, run, reader)
 
     def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
         work = policy_work(policy, events.schema, run, slices, chosen.statistics)
         name, form = policy.name, chosen.output_format
-        return work, TimedSink(work, "policy", name, form, tuples=tuple(serving.tuples[0]))
+        return work, TimedSink(work, "policy", name, form, tuples=tuple(runner.tuples[0]))
 
     return follow(source, output, checkpoint, chosen, reading, columns, plan)
 
 
-def _columns_of(policy: Policy, serving: Serving, options: OnlineOptions, reader: Reader) -> pa.Schema:
+def _columns_of(policy: Policy, runner: PolicyRunner, options: OnlineOptions, reader: Reader) -> pa.Schema:
     """The columns that are read, with the types that they have in the first file or the signature."""
     key = SortKey(options.time_column, options.order_column, reader.name)
-    wanted = serving.predicates
+    wanted = runner.predicates
     tables = Tables(policy.signature, wanted, reader.schema, key, options.type_column, open_columns=True)
     said = {
         name: _TYPES[kind]
@@ -158,7 +158,7 @@ class PolicyWork(TimedWork):
         super().__init__(slicer.slices, self._tasks.schema, lateness, options.late)
         self.options = {**asdict(options), "lateness": 0, "late": "error"}
         self.slicer = slicer
-        self.rows = self._tasks.serving().schemas[0]
+        self.rows = self._tasks.runner().schemas[0]
 
     def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
         """Ticks and orders."""

@@ -32,7 +32,7 @@ from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.source import Source, TableSource, open_source
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.signature import Signature
 from hamlet.spark.parts import row_groups
 
@@ -64,9 +64,9 @@ class Shipment:
         """The policy, parsed and checked."""
         return _parsed(self.text, self.signature, self.name, self.source)
 
-    def serving(self, time_type: pa.DataType, per_second: int) -> Serving:
+    def runner(self, time_type: pa.DataType, per_second: int) -> PolicyRunner:
         """What evaluates it."""
-        return Serving([self.policy], time_type, per_second, negate=self.negate, open_end=self.open_end)
+        return PolicyRunner([self.policy], time_type, per_second, negate=self.negate, open_end=self.open_end)
 
 
 @functools.lru_cache(maxsize=8)
@@ -201,15 +201,13 @@ def monitor_slice(
 ) -> dict[str, Any]:
     """Monitor one slice, and write its rows; what was counted."""
     source = ways.open(shipment.policy, shipment.time_points, share.block)
-    serving = shipment.serving(source.time_type, source.per_second)
-    schema = serving.schemas[0]
+    runner = shipment.runner(source.time_type, source.per_second)
+    schema = runner.schemas[0]
     unfinished = Path(folder, f".slice-{slice}-{os.getpid()}-{time.time_ns()}")
     unfinished.mkdir()
     written = 0
-    with file_writer(
-        unfinished, output_format, "policy", shipment.policy.name, schema, False, serving.tuples[0]
-    ) as put:
-        for _, rows in serving.run(_chunks(source, share, shipment.policy)):
+    with file_writer(unfinished, output_format, "policy", shipment.policy.name, schema, False, runner.tuples[0]) as put:
+        for _, rows in runner.run(_chunks(source, share, shipment.policy)):
             mine = _own(rows, share)
             if mine.num_rows:
                 put(mine)
@@ -219,7 +217,7 @@ def monitor_slice(
     made.replace(Path(folder, inside.name, f"part-{slice:05}{made.suffix}"))
     inside.rmdir()
     unfinished.rmdir()
-    load = serving.events if share.slicer is None else int(share.slicer.sent[share.cell])
+    load = runner.events if share.slicer is None else int(share.slicer.sent[share.cell])
     return {"rows": written, "load": load, **source.stats, "notes": source.notes()}
 
 

@@ -109,13 +109,13 @@ class Monitor(Protocol):
         self.arrived = 0
         self.late_events = 0
         self._expected = Expected(each.name for each in spec.inputs)
-        self.disorder: ReorderBuffer | None = None
+        self.buffer: ReorderBuffer | None = None
         self.engine_clock: Clock | None = None
         seconds = seconds_of(chosen.lateness)
         waits = (int(chosen.lateness) if seconds is None else seconds) != 0  # type: ignore[arg-type]
         if waits or chosen.order_column is not None:
             key = SortKey(_TICKS, None if chosen.order_column is None else _ORDER)
-            self.disorder = ReorderBuffer(key, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
+            self.buffer = ReorderBuffer(key, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
         Times("time", chosen.time_unit)
         self._source = source
 
@@ -156,7 +156,7 @@ class Monitor(Protocol):
         The columns of one value that the evaluator takes are made without Arrow, which costs ten times the rest.
         """
         times, clock, start = self.times, self.clock, self.start_at
-        if times is None or clock is None or clock.kind != "integer" or start is None or self.disorder is not None:
+        if times is None or clock is None or clock.kind != "integer" or start is None or self.buffer is not None:
             return False
         time = event.get(self.time_column or times.column)
         tick = clock.tick
@@ -195,9 +195,9 @@ class Monitor(Protocol):
                 self.promised = until + 1
                 return []
             self._begin(clock, None)
-        if self.disorder is not None and self.clock is not None:
+        if self.buffer is not None and self.clock is not None:
             edge = until // clock.tick + 1
-            self.disorder.promise(edge)
+            self.buffer.promise(edge)
             self._feed_released(edge)
         self.promised = until + 1
         assert self.start_at is not None
@@ -210,7 +210,7 @@ class Monitor(Protocol):
 
     def _held(self) -> tuple[int, int]:
         store = self.evaluator.store
-        rows, size = (0, 0) if self.disorder is None else self.disorder.held()
+        rows, size = (0, 0) if self.buffer is None else self.buffer.held()
         return rows + sum(each.kept(None) for each in store.streams), size + store.bytes + store.words.bytes
 
     @property
@@ -291,7 +291,7 @@ class Monitor(Protocol):
         return found
 
     def _ended(self) -> list[Found]:
-        if self.disorder is not None:
+        if self.buffer is not None:
             self._feed_released(1 << 62)
         if self.seen is not None and self.start_at is not None:  # deadlines at the last event's time come behind it
             until = self.seen - self.start_at
@@ -312,16 +312,16 @@ class Monitor(Protocol):
         clock = self.clock
         if clock is None or not len(ticks):
             return
-        if self.disorder is None:
+        if self.buffer is None:
             kept = self._judged(ticks, clock)
             if kept is not None:
                 ticks, batch = ticks[kept], batch.filter(pa.array(kept))
             self._feed(ticks, batch, clock)
             return
-        self._through_disorder(ticks, batch, clock)
+        self._through_buffer(ticks, batch, clock)
 
-    def _through_disorder(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock) -> None:
-        assert self.disorder is not None
+    def _through_buffer(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock) -> None:
+        assert self.buffer is not None
         names = [each.name for each in self.spec.inputs if each.name in batch.schema.names]
         keys = {_TICKS: pa.array(ticks)}
         orders = None
@@ -333,7 +333,7 @@ class Monitor(Protocol):
         if self.engine_clock is not None and self.engine_clock != engine_clock:
             raise DataError(f"{self._source}: times are fractions now, and were integers; with lateness give one kind")
         self.engine_clock = engine_clock = self.engine_clock or engine_clock
-        fresh = self.disorder.judge(ticks, engine_clock)
+        fresh = self.buffer.judge(ticks, engine_clock)
         if fresh is not None:
             timed, ticks = timed.filter(pa.array(fresh)), ticks[fresh]
             orders = None if orders is None else orders[fresh]
@@ -342,11 +342,11 @@ class Monitor(Protocol):
             self._refuse_before_start(int(ticks.min()), clock)
         with self._working():
             if fresh is not None:
-                self.disorder.leave_out(int((~fresh).sum()))
+                self.buffer.leave_out(int((~fresh).sum()))
             if len(ticks):
-                self.disorder.take(timed, ticks, orders, engine_clock)
-            self.arrived, self.late_events = self.disorder.events, self.disorder.late_events
-            watermark = self.disorder.watermark
+                self.buffer.take(timed, ticks, orders, engine_clock)
+            self.arrived, self.late_events = self.buffer.events, self.buffer.late_events
+            watermark = self.buffer.watermark
             if watermark is not None:
                 self._feed_released(watermark)
 
@@ -362,9 +362,9 @@ class Monitor(Protocol):
         return SortKey(name, None, self._source).columns_of(batch)[0]
 
     def _feed_released(self, watermark: int) -> None:
-        assert self.disorder is not None
+        assert self.buffer is not None
         clock = self.clock
-        for batch in self.disorder.release(watermark):
+        for batch in self.buffer.release(watermark):
             assert clock is not None
             ticks = batch.column(0).to_numpy(zero_copy_only=False)
             self._feed(ticks, batch, clock)
@@ -469,7 +469,7 @@ class Monitor(Protocol):
         limit, store = self._limit, self.evaluator.store
         if limit is None:
             return
-        waiting = 0 if self.disorder is None else self.disorder.nbytes
+        waiting = 0 if self.buffer is None else self.buffer.nbytes
         if store.bytes + store.words.bytes + waiting <= limit:
             return
         store.tidy(at_once=True)

@@ -148,16 +148,16 @@ def _type_of(named: Any) -> pa.DataType:
 
 def _held(monitor: Monitor) -> Any:
     """The events that the reorder buffer holds."""
-    if monitor.disorder is None:
+    if monitor.buffer is None:
         return None
-    place = monitor.disorder.place()
+    place = monitor.buffer.place()
     rows = None if place.held is None else encoded([list(each.values()) for each in place.held.to_pylist()])
     names = None if place.held is None else [[field.name, _named(field.type)] for field in place.held.schema]
     return [place.events, place.late_events, place.seen, place.promised, names, rows]
 
 
 def _hold(monitor: Monitor, held: Any) -> None:
-    if held is None or monitor.disorder is None:
+    if held is None or monitor.buffer is None:
         return
     events, late_events, seen, promised, names, rows = held
     table = None
@@ -167,4 +167,4 @@ def _hold(monitor: Monitor, held: Any) -> None:
         table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
     clock = monitor.clock
     monitor.engine_clock = None if clock is None else clock.engine_clock
-    monitor.disorder.load(Place(int(events), int(late_events), seen, promised, table), monitor.engine_clock)
+    monitor.buffer.load(Place(int(events), int(late_events), seen, promised, table), monitor.engine_clock)

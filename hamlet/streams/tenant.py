@@ -106,8 +106,8 @@ class StreamTenant:
     def _seen(self) -> int | None:
         """The largest time seen, in nanoseconds."""
         monitor = self.monitor
-        if monitor.disorder is not None and monitor.disorder.seen is not None and monitor.clock is not None:
-            return monitor.disorder.seen * monitor.clock.tick
+        if monitor.buffer is not None and monitor.buffer.seen is not None and monitor.clock is not None:
+            return monitor.buffer.seen * monitor.clock.tick
         return monitor.seen
 
     @property
@@ -154,11 +154,11 @@ class StreamTenant:
         clock = monitor.clock
         if seen is None or clock is None:
             return []
-        behind = 0 if monitor.disorder is None else monitor.disorder._ticks * clock.tick
+        behind = 0 if monitor.buffer is None else monitor.buffer._ticks * clock.tick
         until = seen + int(seconds * NANOSECONDS) - behind
         until -= until % clock.tick
-        if monitor.disorder is not None:
-            monitor.disorder.promise(until // clock.tick)
+        if monitor.buffer is not None:
+            monitor.buffer.promise(until // clock.tick)
             monitor._feed_released(until // clock.tick)
         monitor.promised = max(until, monitor.promised if monitor.promised is not None else until)
         monitor.pass_before(until)

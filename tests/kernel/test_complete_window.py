@@ -122,11 +122,11 @@ def test_numbers_of_every_size(bits: int, items: list[str]) -> None:
 @pytest.mark.parametrize("large", [0, LARGE])
 def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of windows and groups; and where some windows are left to blocks, their rows among them."""
-    sheets: list[bool] = []
+    ordered_queries: list[bool] = []
 
-    def all_taken(closed: ClosedRows, place: int, sheet: Any, orders: Any) -> list[Closed]:
-        sheets.append(sheet is not None)
-        return plain(closed, place, sheet, orders)
+    def all_taken(closed: ClosedRows, place: int, row_columns: Any, orders: Any) -> list[Closed]:
+        ordered_queries.append(row_columns is not None)
+        return plain(closed, place, row_columns, orders)
 
     plain = ClosedRows._all_taken
     monkeypatch.setattr(ClosedRows, "_all_taken", all_taken)
@@ -146,7 +146,7 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
     one, other = both(queries, pa.Table.from_pylist(events))
     assert one.stats["features"]["merged_queries"] == 1  # the last is like the first
     assert one.stats["whole_windows"] > 100
-    assert any(sheets) != bool(large)
+    assert any(ordered_queries) != bool(large)
     assert one.rows() == other.rows()
 
 

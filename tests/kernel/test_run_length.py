@@ -1,4 +1,4 @@
-"""Stretches straight from the stream against the same events in pushes that are too small to be taken so."""
+"""Runs straight from the stream against the same events in pushes that are too small to be taken so."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def events(**changed: Any) -> pa.Table:
     return pa.table(columns | changed)
 
 
-def compare(text: str, table: pa.Table, stretched: bool = True, **options: Any) -> None:
+def compare(text: str, table: pa.Table, by_key_runs: bool = True, **options: Any) -> None:
     workload = hamlet.Workload.parse(text)
     whole, parts = (hamlet.Engine(workload, **options) for _ in range(2))
     found = whole.push(table)
-    assert all(kernel.stretched == stretched for kernel in kernels_of(whole))
+    assert all(kernel.by_key_runs == by_key_runs for kernel in kernels_of(whole))
     found += whole.close()
     expected: list[dict[str, Any]] = []
     for start in range(0, len(table), 900):
         expected += parts.push(table.slice(start, 900))
-        assert not any(kernel.stretched for kernel in kernels_of(parts))
+        assert not any(kernel.by_key_runs for kernel in kernels_of(parts))
     expected += parts.close()
     names = {name: place for place, name in enumerate(workload.names)}
     read = hamlet.run(workload, table, **options).rows()  # knows whether two events have one time
@@ -84,7 +84,7 @@ def compare(text: str, table: pa.Table, stretched: bool = True, **options: Any) 
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("text", [TEXT, SUMS, COUNTS, BACK])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_stretches_give_what_events_give(numbers: str, text: str, threads: int) -> None:
+def test_runs_give_what_events_give(numbers: str, text: str, threads: int) -> None:
     """Types of no query among them, classes that cannot stand together, and windows that overlap."""
     compare(text, events(), text != BACK, numbers=numbers, threads=threads)
 
@@ -101,11 +101,11 @@ def test_times_that_come_again_for_one_key(numbers: str) -> None:
     compare(SUMS, events(time=np.arange(EVENTS) // 3), False, numbers=numbers)
 
 
-@pytest.mark.parametrize(("bits", "stretched"), [(30, True), (40, True), (51, True), (62, False)])
+@pytest.mark.parametrize(("bits", "by_key_runs"), [(30, True), (40, True), (51, True), (62, False)])
 @pytest.mark.parametrize("numbers", ["exact", "float"])
-def test_values_of_any_size(bits: int, stretched: bool, numbers: str) -> None:
+def test_values_of_any_size(bits: int, by_key_runs: bool, numbers: str) -> None:
     values = np.random.default_rng(2).integers(-(1 << bits), 1 << bits, EVENTS)
-    compare(SUMS, events(v=values), stretched, numbers=numbers)
+    compare(SUMS, events(v=values), by_key_runs, numbers=numbers)
 
 
 def test_what_is_no_integer_or_missing_is_taken_event_by_event() -> None:
@@ -144,13 +144,13 @@ def test_all_events_of_one_key(numbers: str) -> None:
 
 
 def test_short_bursts_are_taken_event_by_event_and_tried_rarely() -> None:
-    """A batch that is tried again after others were not is taken as stretches once they are long."""
+    """A batch that is tried again after others were not is taken as runs once they are long."""
     short = events(type=np.array(list("AB"))[np.arange(EVENTS) // KEYS % 2], k=np.arange(EVENTS) % KEYS)
     compare(SUMS, short, False)
     engine, start, seen = hamlet.Engine(hamlet.Workload.parse(SUMS)), 0, []
     for table in [short] * 4 + [events()] * 4:
         engine.push(table.set_column(0, "time", pa.array(np.arange(EVENTS) + start)))
-        seen.append(kernels_of(engine)[0].stretched)
+        seen.append(kernels_of(engine)[0].by_key_runs)
         start += EVENTS
     assert seen == [False] * 6 + [True] * 2
 

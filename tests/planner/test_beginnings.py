@@ -69,7 +69,7 @@ FAMILIES: dict[str, list[str]] = {
         "COUNT(*), SUM(B.v) PATTERN SEQ(A, B+, NOT SEQ(C, D))",
     ],
 }
-# the same for queries with a heart in common
+# the same for queries with a loop in common
 HEARTS: dict[str, list[str]] = {
     "beginnings": [
         f"COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) WHERE {RISING}",
@@ -110,12 +110,12 @@ HEARTS: dict[str, list[str]] = {
         "COUNT(*), SUM(B.v) PATTERN SEQ(C, (SEQ(A, NOT SEQ(C n, D), B))+)",
         "COUNT(*) PATTERN SEQ((SEQ(A, NOT SEQ(C, D), B))+, E)",
     ],
-    "scanned hearts": [
+    "scanned loops": [
         "COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) WHERE B.v + 1 < NEXT(B).v + NEXT(B).w - B.w",
         "COUNT(*), AVG(B.v), MAX(B.w) PATTERN SEQ(C, B+) WHERE B.v + 1 < NEXT(B).v + NEXT(B).w - B.w",
         "COUNT(*), SUM(B.w) PATTERN SEQ(D, B+, E) WHERE B.v + 1 < NEXT(B).v + NEXT(B).w - B.w",
     ],
-    "counted hearts": [
+    "counted loops": [
         f"COUNT(*), COUNT(B) PATTERN SEQ(A, B{{2,}}) WHERE {RISING}",
         f"COUNT(*), SUM(B.v) PATTERN SEQ(C, B+) WHERE {RISING}",
         f"COUNT(*), SUM(B.v) PATTERN SEQ(D, B{{3,}}) WHERE {RISING}",
@@ -170,7 +170,7 @@ def test_explain_says_what_is_kept_together(family: str) -> None:
 def test_rows_equal_those_of_the_oracle(family: str, window: str) -> None:
     text = text_of(family, window)
     workload = hamlet.Workload.parse(text)
-    hosted = 0
+    is_merged = 0
     for seed in range(2):
         events = stream(seed + len(window), 28 if "D?" in text or "C?" in text else 36)
         expected = oracle.evaluate(parse(text), events)
@@ -191,8 +191,8 @@ def test_rows_equal_those_of_the_oracle(family: str, window: str) -> None:
             if sharing == "never":
                 assert results.stats["beginnings"] == 0
             else:
-                hosted += results.stats["beginnings"]
-    assert hosted > 0 or "SLIDE 11" in window  # short windows far apart have few trends
+                is_merged += results.stats["beginnings"]
+    assert is_merged > 0 or "SLIDE 11" in window  # short windows far apart have few trends
 
 
 def test_queries_that_differ_in_what_looks_back_stay_apart() -> None:
@@ -233,7 +233,7 @@ def test_alike_queries_join_the_host_of_their_leader() -> None:
 
 
 def test_types_that_widen_and_saves() -> None:
-    """A host is adopted by an engine that knows more of the types, and goes through bytes."""
+    """A merged query is adopted by an engine that knows more of the types, and goes through bytes."""
     for family in ("tails", "adjacent tails"):
         text = text_of(family, WINDOWS[1])
         events = stream(1, 40)

@@ -15,7 +15,7 @@ from hamlet.policies import Monitor, Policy, PolicyError, run
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Evaluation
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.printing import print_formula
 from tests.compare_policies import compare, tables_of
@@ -193,7 +193,7 @@ def test_slices_give_what_one_process_gives() -> None:
 
 
 def _rows(policy: Policy, chunks: list[LogChunk]) -> list[pa.RecordBatch]:
-    return [batch for _, batch in Serving([policy], pa.int64(), 1).run(chunks)]
+    return [batch for _, batch in PolicyRunner([policy], pa.int64(), 1).run(chunks)]
 
 
 def _listed(policy: Policy, chunks: list[LogChunk]) -> list[str]:

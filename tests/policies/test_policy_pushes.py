@@ -41,7 +41,7 @@ def pushed(policy: Policy, events: list[Event], draw: random.Random, **chosen: A
         if draw.random() < chosen.get("columns", 0):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(running, "MOST", -1)
-                monitor._serving.evaluation.settle()  # type: ignore[union-attr]
+                monitor._runner.evaluation.settle()  # type: ignore[union-attr]
                 rows += monitor._dicts(monitor.push_batches(piece))
         else:
             rows += monitor.push(piece)

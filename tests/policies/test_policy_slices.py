@@ -18,7 +18,7 @@ from hamlet.parallel.routing.rates import dimensions_of, rates_of
 from hamlet.policies import Policy, PolicyError, run
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.runner import Serving
+from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.verdicts.automata import Verdicts
 from tests.compare_policies import tables_of
 from tests.random_policies import SIGNATURE, random_log, random_policy
@@ -40,7 +40,7 @@ def chunks_of(policy: Policy, draw: random.Random) -> list[LogChunk]:
 
 
 def rows_of(policy: Policy, chunks: Any) -> list[pa.RecordBatch]:
-    return [batch for _, batch in Serving([policy], pa.int64(), 1).run(chunks)]
+    return [batch for _, batch in PolicyRunner([policy], pa.int64(), 1).run(chunks)]
 
 
 def listed(batches: list[pa.RecordBatch]) -> Rows:
@@ -169,7 +169,7 @@ def test_verdicts_agree_with_satisfying_valuations(text: str) -> None:
         verdicts = Verdicts(policy.formula, policy.signature, "all")
         found = [batch for chunk in chunks for batch in verdicts.feed(chunk, pa.int64())]
         found += verdicts.close(pa.int64())
-        serving = Serving([policy], pa.int64(), 1)
+        serving = PolicyRunner([policy], pa.int64(), 1)
         wanted = not serving.violations[0]
         rows = [row for _, batch in serving.run(chunks) for row in batch.to_pylist()]
         times = np.concatenate([chunk.times for chunk in chunks]).tolist() if chunks else []

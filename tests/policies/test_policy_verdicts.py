@@ -248,7 +248,7 @@ def test_states_of_an_automaton_are_given_up(monkeypatch: pytest.MonkeyPatch) ->
         found = []
         for part in range(0, len(events), 50):
             found += monitor.push(events[part : part + 50])
-            machines.add(id(monitor._serving.verdicts[0].machine))  # type: ignore[union-attr]
+            machines.add(id(monitor._runner.verdicts[0].machine))  # type: ignore[union-attr]
             assert most > 100_000 or monitor.stats["kept_bytes"] < 2_000_000
         rows.append(found + monitor.close())
     assert rows[0] == rows[1]

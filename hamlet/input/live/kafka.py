@@ -13,7 +13,7 @@ from hamlet.input.live.sources import Place, Read, Source, Stream
 
 _LOOK = 0.005  # seconds between two looks at what has come
 _MESSAGES = 20_000  # that are taken at once
-_PATIENCE = 30.0  # seconds until a broker that does not answer is an error
+_GRACE = 30.0  # seconds until a broker that does not answer is an error
 _COMMIT = 5.0  # seconds between two commits of the group's offsets, where no checkpoint has them
 
 
@@ -87,11 +87,11 @@ class KafkaSource(Source):
         """Begin to read: where the checkpoint says, or the group, or at the earliest message."""
         client = self._client
         try:
-            found = self.consumer.list_topics(self.topic, timeout=_PATIENCE).topics[self.topic]
+            found = self.consumer.list_topics(self.topic, timeout=_GRACE).topics[self.topic]
             if found.error is not None:
                 raise DataError(f"cannot read {self.name}: {found.error.str()}")
             parts = [client.TopicPartition(self.topic, number) for number in found.partitions]
-            known = {each.partition: each.offset for each in self.consumer.committed(parts, timeout=_PATIENCE)}
+            known = {each.partition: each.offset for each in self.consumer.committed(parts, timeout=_GRACE)}
         except client.KafkaException as error:
             raise DataError(f"cannot read {self.name}: {error.args[0].str()}") from None
         for part in parts:

@@ -169,8 +169,8 @@ cdef int find_in_band(Core* k, int number, Graphlet* g, int _, int __) noexcept 
     return find_lanes(k, number, g)
 
 
-cdef void write_seat(Core* k, int number, int64_t key, Bytes* to) noexcept nogil:
-    write_block(&k.band[number], k.band[number].seat[key].block, to)
+cdef void write_key_slot(Core* k, int number, int64_t key, Bytes* to) noexcept nogil:
+    write_block(&k.band[number], k.band[number].key_slot[key].block, to)
 
 
 # ------------------------------------------------------------------------------------------------ complete_window
@@ -208,7 +208,7 @@ cdef Operator* side_by_side
 for number in (SIMD, PANE_MATRIX):
     side_by_side = &operators[<int> number]
     side_by_side.consume, side_by_side.find, side_by_side.close = consume_band, find_in_band, leave_block
-    side_by_side.promote, side_by_side.checkpoint, side_by_side.bytes = hand_over, write_seat, bytes_in_block
+    side_by_side.promote, side_by_side.checkpoint, side_by_side.bytes = hand_over, write_key_slot, bytes_in_block
 
 operators[PANE_MATRIX].consume = consume_pane
 operators[COMPLETE_WINDOW].consume, operators[COMPLETE_WINDOW].close = consume_window, close_held

@@ -42,7 +42,7 @@ def serves(tables):
     -------
     bool
     """
-    if tables.hosted or tables.outputs or tables.stores or tables.simple or tables.predicates or not tables.exact:
+    if tables.is_merged or tables.outputs or tables.stores or tables.simple or tables.predicates or not tables.exact:
         return False
     if [kind for kind, *_ in tables.components] != [COUNT] or (tables.fixed, tables.wide) != (0, 1):
         return False

@@ -25,6 +25,7 @@ from hamlet.kernel.core cimport (
     MOST_NUMBERS,
     MOST_PENDING,
     Chain,
+    Contribution,
     Core,
     Form,
     Pending,
@@ -94,7 +95,7 @@ cdef void find_chain(const Query* q, Chain* chain) except *:
     cdef int i
     chain.cell = chain.before = -1
     chain.fits = False
-    if not q.exact or q.scaled or q.strands or q.cells > MOST_CELLS or not list_numbers(q, chain):
+    if not q.exact or q.scaled or q.beginnings or q.cells > MOST_CELLS or not list_numbers(q, chain):
         return
     chain.form = <Form*> calloc(q.arrivals + 1, sizeof(Form))
     if chain.form == NULL:
@@ -166,13 +167,13 @@ cdef bint add_form(const Query* q, const Arrival* a, Chain* chain, Form* form) n
     for i in range(1, chain.numbers):
         c = &q.component[chain.component[i]]
         if c.variable == a.variable:
-            add_gift(
+            add_contribution(
                 form, GIVES_EVENTS if c.column < 0 else GIVES_TOTAL if c.kind == SUM_INT else GIVES_PRESENT, i, c.column
             )
     for i in range(chain.flags):
         c = &q.component[chain.flag[i]]
         if c.variable == a.variable:
-            add_gift(form, GIVES_FLAG, i, c.column)
+            add_contribution(form, GIVES_FLAG, i, c.column)
     if form.loop:
         if chain.cell >= 0:
             return False
@@ -180,9 +181,10 @@ cdef bint add_form(const Query* q, const Arrival* a, Chain* chain, Form* form) n
     return True
 
 
-cdef void add_gift(Form* form, int what, int number, int column) noexcept:
-    form.gift[form.gifts].what, form.gift[form.gifts].number, form.gift[form.gifts].column = what, number, column
-    form.gifts += 1
+cdef void add_contribution(Form* form, int what, int number, int column) noexcept:
+    cdef Contribution* added = &form.contribution[form.contributions]
+    added.what, added.number, added.column = what, number, column
+    form.contributions += 1
 
 
 cdef uint64_t starts_in(const Query* q, const Chain* chain, const State* s, int64_t number) noexcept nogil:

@@ -3,14 +3,14 @@
 A burst's live members are grouped into candidates: queries whose local predicates accept the same classes of its
 events. The candidate with most queries is the reference. Others add sigma snapshots: under the model `paper` one per
 event on which they differ from it, under `measured` one per class of events that they accept, since that is what closed
-forms have to add up (``optimizer/benefit.pyx``). The model reads how many live members of a *kin* there are (members
-that it does not tell apart), so that a decision does not look at each of them. The optimizer chooses; bursts of the
-same classes and, of events and of each kin, the same order of magnitude are decided once and then known, so that stale
-decisions cost time and never a result.
+forms have to add up (``optimizer/benefit.pyx``). The model reads how many live members of a *member class* there are
+(members that it does not tell apart), so that a decision does not look at each of them. The optimizer chooses; bursts
+of the same classes and, of events and of each member class, the same order of magnitude are decided once and then
+known, so that stale decisions cost time and never a result.
 
 A graphlet goes on over several bursts while no event ends it: where the longest burst is full, and over the border of
-two batches. `Past` remembers what the last burst decided; a set that has become smaller is a split, a larger one a
-merge (Fig. 6).
+two batches. `DecisionHistory` remembers what the last burst decided; a set that has become smaller is a split, a larger
+one a merge (Fig. 6).
 
 Source: HAMLET (SIGMOD'21) §4.
 """
@@ -32,9 +32,9 @@ from hamlet.kernel.core cimport (
     Choice,
     Core,
     Graphlet,
-    Kin,
+    MemberClass,
     Member,
-    Past,
+    DecisionHistory,
     Record,
     Trace,
     enlarged,
@@ -106,9 +106,9 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
         k.chance = mixed(k.chance + 1)
         return g.every & k.chance
     burst = burst_of(g)
-    for i in range(g.kins):
-        if k.kin_lives[i]:
-            burst += mixed(<uint64_t> i << 32 | roughly(k.kin_lives[i]))
+    for i in range(g.member_classes):
+        if k.member_class_lives[i]:
+            burst += mixed(<uint64_t> i << 32 | roughly(k.member_class_lives[i]))
     burst = mixed(burst) | 1
     known = &g.choices[(burst >> 8) % CHOICES]
     if not k.paper and known.burst == burst and may_use(k, DECISION_CACHE):
@@ -167,30 +167,30 @@ cdef uint64_t choose_candidates(Core* k, const Burst* burst, double* price) noex
 
 cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
     """The candidates among the live members, and the counts that a model reads."""
-    cdef const Kin* kin
+    cdef const MemberClass* member_class
     cdef int i, j, reference = 0
     cdef int64_t values = 0  # that the queries would read, each on its own
     cdef uint64_t wanted = 0
     burst.candidates = 0
     burst.facts.t = 1
-    for i in range(g.kins):
-        if k.kin_lives[i] == 0:
+    for i in range(g.member_classes):
+        if k.member_class_lives[i] == 0:
             continue
-        kin = &g.kin[i]
-        wanted |= kin.columns
-        values += ones(kin.columns) * k.role_events[kin.role] * k.kin_lives[i]
-        burst.facts.t = max(burst.facts.t, <int64_t> kin.types)
+        member_class = &g.member_class[i]
+        wanted |= member_class.columns
+        values += ones(member_class.columns) * k.role_events[member_class.role] * k.member_class_lives[i]
+        burst.facts.t = max(burst.facts.t, <int64_t> member_class.types)
         for j in range(burst.candidates):
-            if k.role_kinds[kin.role] == k.role_kinds[burst.candidate[j].sigma]:
+            if k.role_kinds[member_class.role] == k.role_kinds[burst.candidate[j].sigma]:
                 break
         else:
             j = burst.candidates
             burst.candidates += 1
             burst.roles[j] = 0
             burst.candidate[j].queries = 0
-            burst.candidate[j].sigma = kin.role  # one of its roles, until sigma is known
-        burst.roles[j] |= <uint64_t> 1 << kin.role
-        burst.candidate[j].queries += k.kin_lives[i]
+            burst.candidate[j].sigma = member_class.role  # one of its roles, until sigma is known
+        burst.roles[j] |= <uint64_t> 1 << member_class.role
+        burst.candidate[j].queries += k.member_class_lives[i]
         if burst.candidate[j].queries > burst.candidate[reference].queries:
             reference = j
     for j in range(burst.candidates):
@@ -226,14 +226,14 @@ cdef int64_t sigma_of(Core* k, const Graphlet* g, int role, int reference) noexc
 
 # ------------------------------------------------------------------------------------------------ the live graphlet
 
-cdef bint goes_on(const Past* past, const Core* k, const Graphlet* g) noexcept nogil:
+cdef bint goes_on(const DecisionHistory* past, const Core* k, const Graphlet* g) noexcept nogil:
     """Whether the burst belongs to the graphlet of the key's last one."""
     return past.type == g - k.graphlet + 1 and g.time < past.border
 
 
 cdef void recall(const Core* k, const Graphlet* g, Burst* burst) noexcept nogil:
     """What the graphlet and the window have seen so far."""
-    cdef const Past* past = &k.past[g.key]
+    cdef const DecisionHistory* past = &k.past[g.key]
     if g.time < past.window:
         burst.facts.n += past.n
     if goes_on(past, k, g) and past.carried:
@@ -243,7 +243,7 @@ cdef void recall(const Core* k, const Graphlet* g, Burst* burst) noexcept nogil:
 
 cdef void count_event(Core* k, int64_t key, int kind) noexcept nogil:
     """An event that joins no burst: it ends the graphlets of queries that it touches."""
-    cdef Past* past = &k.past[key]
+    cdef DecisionHistory* past = &k.past[key]
     past.n += 1
     if past.type and k.class_ends[kind] >> (past.type - 1) & 1:
         past.type = 0
@@ -257,7 +257,7 @@ cdef void note_single(Core* k, const Graphlet* g) noexcept nogil:
 
 cdef void turn_window(Core* k, const Graphlet* g) noexcept nogil:
     """Forget what came before the windows of a burst."""
-    cdef Past* past = &k.past[g.key]
+    cdef DecisionHistory* past = &k.past[g.key]
     cdef const Query* q = &k.query[g.member[0].query]
     if g.time >= past.window:
         past.window = lowest_window(g.time, q.within, q.slide) * q.slide + q.within
@@ -266,7 +266,7 @@ cdef void turn_window(Core* k, const Graphlet* g) noexcept nogil:
 
 cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     """Remember and trace a burst and what was decided for it. Returns a Failure."""
-    cdef Past* past = &k.past[g.key]
+    cdef DecisionHistory* past = &k.past[g.key]
     cdef Burst burst
     cdef uint64_t every = g.every
     cdef int decision

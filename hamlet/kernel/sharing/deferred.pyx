@@ -22,7 +22,7 @@ from hamlet.kernel.core cimport (
     Chain,
     Core,
     Form,
-    Gift,
+    Contribution,
     Member,
     SCALAR,
     Pending,
@@ -99,7 +99,7 @@ cdef int put_off(
     """
     cdef const Form* form = member.form
     cdef Pending* p = &k.pending[member.query]
-    cdef const Gift* gift
+    cdef const Contribution* contribution
     cdef Step* step
     cdef int64_t value[2 * MOST_NUMBERS]
     cdef int i
@@ -108,14 +108,14 @@ cdef int put_off(
     if p.state == NULL:
         begin_pending(k, member.query, k.state[key * k.queries + member.query])
     joins = p.form == form
-    for i in range(form.gifts):
-        gift = &form.gift[i]
-        value[i] = events if gift.column < 0 else tally[gift.column].present
-        if gift.what == GIVES_TOTAL:
-            if not -MOST_TOTAL < tally[gift.column].total < MOST_TOTAL:
+    for i in range(form.contributions):
+        contribution = &form.contribution[i]
+        value[i] = events if contribution.column < 0 else tally[contribution.column].present
+        if contribution.what == GIVES_TOTAL:
+            if not -MOST_TOTAL < tally[contribution.column].total < MOST_TOTAL:
                 return settle_pending(k, member.query)
-            value[i] = <int64_t> tally[gift.column].total
-            if joins and not -MOST_TOTAL < p.step[p.steps - 1].value[gift.number] + value[i] < MOST_TOTAL:
+            value[i] = <int64_t> tally[contribution.column].total
+            if joins and not -MOST_TOTAL < p.step[p.steps - 1].value[contribution.number] + value[i] < MOST_TOTAL:
                 joins = False
     if p.steps + (not joins) > MOST_PENDING and take_in(k, member.query):
         return OUT_OF_MEMORY
@@ -131,12 +131,12 @@ cdef int put_off(
     step.flags = step.flags if joins else 0
     for i in range(1, MOST_NUMBERS):
         step.value[i] = step.value[i] if joins else 0
-    for i in range(form.gifts):
-        gift = &form.gift[i]
-        if gift.what == GIVES_FLAG:
-            step.flags |= <uint64_t> (value[i] != 0) << gift.number
+    for i in range(form.contributions):
+        contribution = &form.contribution[i]
+        if contribution.what == GIVES_FLAG:
+            step.flags |= <uint64_t> (value[i] != 0) << contribution.number
         else:
-            step.value[gift.number] += value[i]
+            step.value[contribution.number] += value[i]
     return NO_FAILURE
 
 

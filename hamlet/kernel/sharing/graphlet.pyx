@@ -29,7 +29,7 @@ from hamlet.kernel.core cimport (
 from hamlet.kernel.operator cimport Run, Segment, in_block, operators
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
-from hamlet.kernel.run_length cimport Stretch
+from hamlet.kernel.run_length cimport KeyRun
 from hamlet.kernel.sharing.burst cimport Tally, join_tally, tally_rows, tally_values
 from hamlet.kernel.sharing.decision cimport decide, note_burst, note_single
 from hamlet.kernel.sharing.members cimport list_live
@@ -77,27 +77,27 @@ cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, const Event* ev
     return NO_FAILURE
 
 
-cdef int join_stretch(Core* k, Graphlet* g, int64_t key, int64_t time, const Stretch* stretch) noexcept nogil:
-    """Add a stretch, within which no window opens or closes, to the burst of a graphlet; begin one if there is none."""
+cdef int join_key_run(Core* k, Graphlet* g, int64_t key, int64_t time, const KeyRun* key_run) noexcept nogil:
+    """Add a run, within which no window opens or closes, to the burst of a graphlet; begin one if there is none."""
     cdef int failure
     if k.active:
-        failure = end_before(k, stretch.kind, time)
+        failure = end_before(k, key_run.kind, time)
         if failure:
             return failure
-    if g.active and g.events + stretch.events > LONGEST_BURST:
+    if g.active and g.events + key_run.events > LONGEST_BURST:
         failure = end_burst(k, g)
         if failure:
             return failure
     if not g.active:
         begin_burst(k, g, key, time)
-    if g.of_kind[stretch.kind] == 0:
-        g.kind[g.kinds] = stretch.kind
+    if g.of_kind[key_run.kind] == 0:
+        g.kind[g.kinds] = key_run.kind
         g.kinds += 1
-    g.of_kind[stretch.kind] += stretch.events
+    g.of_kind[key_run.kind] += key_run.events
     if g.reads:
-        g.rows[g.stretches] = stretch - k.stretches
-        g.stretches += 1
-    g.events += stretch.events
+        g.rows[g.key_runs] = key_run - k.key_runs
+        g.key_runs += 1
+    g.events += key_run.events
     return NO_FAILURE
 
 
@@ -147,7 +147,7 @@ cdef void begin_burst(Core* k, Graphlet* g, int64_t key, int64_t time) noexcept 
     k.active |= <uint64_t> 1 << (g - k.graphlet)
     g.key = key
     g.time = time
-    g.events = g.stretches = 0
+    g.events = g.key_runs = 0
     g.kinds = 0
     if not g.pane <= time < g.pane_end:
         find_pane(k, g, time)
@@ -233,7 +233,7 @@ cdef int end_several(Core* k, Graphlet* g) noexcept nogil:
     cdef uint64_t shared
     cdef bint done
     count_roles(k, g)
-    if g.only >= 0 and k.band[g.only].seat[g.key].block != NULL and (g.sharing or g.reads == 0) and takes_effect(k):
+    if g.only >= 0 and k.band[g.only].key_slot[g.key].block != NULL and (g.sharing or g.reads == 0) and takes_effect(k):
         failure = end_at_once(k, g, &done)
         if failure or done:
             return failure
@@ -321,8 +321,8 @@ cdef void forget_lives(Core* k, Graphlet* g) noexcept nogil:
     g.every = 0
     for i in range(g.roles):
         k.role_lives[i] = k.role_laned[i] = 0
-    for i in range(g.kins):
-        k.kin_lives[i] = 0
+    for i in range(g.member_classes):
+        k.member_class_lives[i] = 0
 
 
 cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
@@ -474,8 +474,8 @@ cdef void sort_rows(Core* k, Graphlet* g, bint needed) noexcept nogil:
     """Put the burst's rows in order of their classes."""
     cdef int64_t end = 0, row
     cdef int i
-    if k.stretches != NULL:
-        sort_stretches(k, g)
+    if k.key_runs != NULL:
+        sort_key_runs(k, g)
         return
     if not needed or g.kinds == 1:
         k.rows_by_kind = g.rows
@@ -497,42 +497,42 @@ cdef void sort_rows(Core* k, Graphlet* g, bint needed) noexcept nogil:
     k.rows_by_kind = k.sorted
 
 
-cdef void sort_stretches(Core* k, const Graphlet* g) noexcept nogil:
-    """Put the burst's stretches in order of their classes."""
+cdef void sort_key_runs(Core* k, const Graphlet* g) noexcept nogil:
+    """Put the burst's runs in order of their classes."""
     cdef int64_t end = 0, here, place
     cdef int i
     k.rows_by_kind = g.rows
-    k.kind_end[0] = g.stretches
-    if g.kinds == 1 or g.stretches == 0:
+    k.kind_end[0] = g.key_runs
+    if g.kinds == 1 or g.key_runs == 0:
         return
     for i in range(g.kinds):
         k.kind_at[g.kind[i]] = 0
-    for place in g.rows[:g.stretches]:
-        k.kind_at[k.stretches[place].kind] += 1
+    for place in g.rows[:g.key_runs]:
+        k.kind_at[k.key_runs[place].kind] += 1
     for i in range(g.kinds):
         here = k.kind_at[g.kind[i]]
         k.kind_at[g.kind[i]] = end
         end += here
         k.kind_end[i] = end
-    for place in g.rows[:g.stretches]:
-        i = k.stretches[place].kind
+    for place in g.rows[:g.key_runs]:
+        i = k.key_runs[place].kind
         k.sorted[k.kind_at[i]] = place
         k.kind_at[i] += 1
     k.rows_by_kind = k.sorted
 
 
-cdef void tally_stretches(Core* k, Tally* tally, int column, int64_t begin, int64_t end) noexcept nogil:
-    """Count the values of the stretches rows_by_kind[begin:end] in a column."""
-    cdef const Stretch* stretch
-    cdef int place = k.stretch_value[column]
+cdef void tally_key_runs(Core* k, Tally* tally, int column, int64_t begin, int64_t end) noexcept nogil:
+    """Count the values of the runs rows_by_kind[begin:end] in a column."""
+    cdef const KeyRun* key_run
+    cdef int place = k.key_run_value[column]
     cdef Tally more
     cdef int64_t i
     for i in range(begin, end):
-        stretch = &k.stretches[k.rows_by_kind[i]]
-        more.present = stretch.events
-        more.total = stretch.value[place].total
-        more.least = stretch.value[place].least
-        more.greatest = stretch.value[place].greatest
+        key_run = &k.key_runs[k.rows_by_kind[i]]
+        more.present = key_run.events
+        more.total = key_run.value[place].total
+        more.least = key_run.value[place].least
+        more.greatest = key_run.value[place].greatest
         more.real = tally.real
         more.real.m = more.real.e = 0
         join_tally(tally, &more, False)
@@ -546,8 +546,8 @@ cdef void tally_columns(
     for column in range(k.event_columns):
         if not columns & column_bit(column):
             continue
-        if k.stretches != NULL:
-            tally_stretches(k, &tally[column], column, begin, end)
+        if k.key_runs != NULL:
+            tally_key_runs(k, &tally[column], column, begin, end)
         elif k.rows_by_kind == NULL:
             tally_values(&tally[column], k.arranged[column] + k.place + begin, end - begin)
         else:

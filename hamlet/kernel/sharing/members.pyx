@@ -13,12 +13,12 @@ from hamlet.kernel.core cimport (
     LONGEST_BURST,
     MEMBER,
     MOST_GRAPHLETS,
-    MOST_KINS,
+    MOST_MEMBER_CLASSES,
     Choice,
     Consumer,
     Core,
     Graphlet,
-    Kin,
+    MemberClass,
     Member,
     column_bit,
     grown,
@@ -41,9 +41,9 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     k.class_graphlet[kind] = -1
     k.class_roles[kind] = 0
     if type < MOST_GRAPHLETS:
-        if g.standing == NULL:
-            g.standing = <uint8_t*> calloc(k.queries + 1, 1)
-            if g.standing == NULL:
+        if g.membership == NULL:
+            g.membership = <uint8_t*> calloc(k.queries + 1, 1)
+            if g.membership == NULL:
                 raise MemoryError
         for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
             entry = &k.entry[i]
@@ -126,7 +126,7 @@ cdef void ban(Core* k, Graphlet* g, int query) noexcept:
     """Process a query event by event for the type of a graphlet."""
     cdef int i, member
     g.changed = True
-    g.standing[query] = BANNED
+    g.membership[query] = BANNED
     for i in range(k.entries):
         if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
             k.entry[i].joins = False
@@ -144,7 +144,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     cdef const Arrival* a
     cdef int arrival, i, j, role
     cdef bint loop = False, starts = False
-    if g.standing[entry.query] == BANNED:
+    if g.membership[entry.query] == BANNED:
         return -1
     if entry.arrivals_end != entry.arrivals + 1 or entry.guards_end != entry.guards:
         return -1
@@ -158,7 +158,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
         starts = starts or q.source[i].kind == FROM_START
         for j in range(a.cells, a.cells_end):
             loop = loop or (q.source[i].kind == FROM_CELL and q.source[i].place == q.member[j])
-    for i in range(g.members if g.standing[entry.query] == MEMBER else 0):
+    for i in range(g.members if g.membership[entry.query] == MEMBER else 0):
         if g.member[i].query == entry.query:
             same = g.member[i].arrival == arrival and g.role[g.member[i].role] == entry.role
             return i if same else -1
@@ -191,29 +191,31 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     for i in range(q.components):
         if q.component[i].variable == a.variable and q.component[i].column >= 0:
             g.member[g.members].columns |= column_bit(q.component[i].column)
-    g.member[g.members].kin = kin_of(g, role, q.types, g.member[g.members].columns)
+    g.member[g.members].member_class = member_class_of(g, role, q.types, g.member[g.members].columns)
     g.live = <int*> grown(g.live, (g.members + 1) * sizeof(int))
     g.members += 1
     g.loose += k.band_of[entry.query] < 0
     g.changed = True
-    g.standing[entry.query] = MEMBER
+    g.membership[entry.query] = MEMBER
     return g.members - 1
 
 
-cdef int kin_of(Graphlet* g, int role, int types, uint64_t columns) except -1:
-    """The kin of a new member. Where there are too many it is one of its role, and prices are a little off."""
+cdef int member_class_of(Graphlet* g, int role, int types, uint64_t columns) except -1:
+    """The class of a new member. Where there are too many it is one of its role, and prices are a little off."""
+    cdef MemberClass* added
     cdef int i, found = -1
-    for i in range(g.kins):
-        if g.kin[i].role == role:
+    for i in range(g.member_classes):
+        if g.member_class[i].role == role:
             found = i
-            if g.kin[i].types == types and g.kin[i].columns == columns:
+            if g.member_class[i].types == types and g.member_class[i].columns == columns:
                 return i
-    if found >= 0 and g.kins >= MOST_KINS - MOST_GRAPHLETS:
+    if found >= 0 and g.member_classes >= MOST_MEMBER_CLASSES - MOST_GRAPHLETS:
         return found
-    g.kin = <Kin*> grown(g.kin, (g.kins + 1) * sizeof(Kin))
-    g.kin[g.kins].role, g.kin[g.kins].types, g.kin[g.kins].columns = role, types, columns
-    g.kins += 1
-    return g.kins - 1
+    g.member_class = <MemberClass*> grown(g.member_class, (g.member_classes + 1) * sizeof(MemberClass))
+    added = &g.member_class[g.member_classes]
+    added.role, added.types, added.columns = role, types, columns
+    g.member_classes += 1
+    return g.member_classes - 1
 
 
 cdef void list_live(const Core* k, Graphlet* g) noexcept nogil:
@@ -264,9 +266,9 @@ cdef void free_graphlets(Core* k) noexcept:
     for i in range(MOST_GRAPHLETS):
         free(k.graphlet[i].member)
         free(k.graphlet[i].role)
-        free(k.graphlet[i].kin)
+        free(k.graphlet[i].member_class)
         free(k.graphlet[i].columns)
-        free(k.graphlet[i].standing)
+        free(k.graphlet[i].membership)
         free(k.graphlet[i].rows)
         free(k.graphlet[i].kind)
         free(k.graphlet[i].of_kind)

@@ -24,7 +24,7 @@ from hamlet.engine.options import Options
 from hamlet.input.columns import BatchColumns, StringPool, integers
 from hamlet.language.schema import Schema
 from hamlet.output.rows import Closed, GroupRows, group_rows
-from hamlet.parallel.time.probes import Entries, Probes, coordinates_of, standing
+from hamlet.parallel.time.probes import Entries, Probes, coordinates_of, exported_sums
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.coordinates import Sums
 from hamlet.planner.workload import Workload
@@ -220,5 +220,5 @@ class Chunk:
         return [
             (window, key, entry, sums)
             for place, entry in places.items()
-            for key, window, sums in standing(self._runner, query, place)
+            for key, window, sums in exported_sums(self._runner, query, place)
         ]

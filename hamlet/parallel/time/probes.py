@@ -39,7 +39,7 @@ def coordinates_of(compiled: CompiledClass) -> list[Coordinates]:
     ]
 
 
-def standing(runner: ClassRunner, query: int, place: int) -> list[tuple[Key, int, Sums]]:
+def exported_sums(runner: ClassRunner, query: int, place: int) -> list[tuple[Key, int, Sums]]:
     """What stands in one place of a kernel's query: keys, windows, sums.
 
     Parameters
@@ -47,10 +47,10 @@ def standing(runner: ClassRunner, query: int, place: int) -> list[tuple[Key, int
     runner : ClassRunner
         With one kernel.
     query, place : int
-        As for `Kernel.standing`.
+        As for `Kernel.exported`.
     """
     (kernel,) = runner.kernels
-    keys, windows, widths, words = kernel.standing(query, place)
+    keys, windows, widths, words = kernel.exported(query, place)
     if not len(keys):
         return []
     layout = runner.compiled.queries[runner.compiled.parts[query][0]].layout
@@ -148,7 +148,7 @@ class Probes(ClassRunner):
         for row in range(self.of[part].size):
             number = self._first[part] + row
             for column in columns:
-                for key, _, sums in standing(self, number, column):
+                for key, _, sums in exported_sums(self, number, column):
                     found[key][row, column] = sums
         return found
 

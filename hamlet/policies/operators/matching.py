@@ -1,8 +1,8 @@
 """MATCHP and MATCHF: the automaton of a regular expression, run valuation by valuation where something changes.
 
 A *run* is a state and the time at which it began. Valuations of which nothing has happened yet share the runs of
-nobody: those that only letters without variables, and letters that must not hold, have let through. A valuation is
-followed from its first own event on, and forgotten when its runs are nobody's again. While nothing changes and a step
+unbound: those that only letters without variables, and letters that must not hold, have let through. A valuation is
+followed from its first own event on, and forgotten when its runs are unbound again. While nothing changes and a step
 leaves the runs as they are, time-points are passed over.
 
 Source: derivatives of regular expressions over time, Basin, Krstić, Traytel: *Almost event-rate independent monitoring
@@ -71,7 +71,7 @@ class Match(Node):
         self._letters, self._automaton, self._interval = letters, automaton, interval
 
     def _run(
-        self, times: Sequence[int], batch: Sequence[Relation], base: int, nobody: Runs, known: Mapping[Codes, Runs]
+        self, times: Sequence[int], batch: Sequence[Relation], base: int, unbound: Runs, known: Mapping[Codes, Runs]
     ) -> tuple[dict[Codes, list[tuple[int, int]]], Runs, dict[Codes, Runs]]:
         """Read some time-points.
 
@@ -81,7 +81,7 @@ class Match(Node):
             Of the time-points, ascending.
         batch : sequence of Relation
             The children's relations there; `base` is the first time-point's number.
-        nobody, known
+        unbound, known
             The runs before the first one.
 
         Returns
@@ -91,7 +91,7 @@ class Match(Node):
         """
         reader = _Reader(self._automaton, self._interval, times)
         shared, own, partial = self._changes(batch, base)
-        history = reader.read(0, nobody, sorted(shared))
+        history = reader.read(0, unbound, sorted(shared))
         if not self.width:
             return {(): history.matches}, history.runs, {}
         found, left = {}, {}
@@ -166,9 +166,9 @@ class MatchPast(Match):
         if low == high:
             return empty(self.width)
         times = line.times[low - line.base : high - line.base].tolist()
-        nobody = self._runs_of(self.kept["nobody"], 0).get((), {})
-        found, nobody, known = self._run(times, batch, low, nobody, self._runs_of(self.kept["runs"], self.width))
-        self.kept = {"nobody": _kept({(): nobody}, 0, high - 1), "runs": _kept(known, self.width, high - 1)}
+        unbound = self._runs_of(self.kept["nobody"], 0).get((), {})
+        found, unbound, known = self._run(times, batch, low, unbound, self._runs_of(self.kept["runs"], self.width))
+        self.kept = {"nobody": _kept({(): unbound}, 0, high - 1), "runs": _kept(known, self.width, high - 1)}
         return coalesce(self._relation_of(found, low))
 
     def _runs_of(self, rows: Relation, width: int) -> dict[Codes, Runs]:

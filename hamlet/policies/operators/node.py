@@ -109,13 +109,13 @@ class Node:
         Of the last batch.
     kept : dict of str to Relation
         What later batches need; see `settle`.
-    standing : int
+    indexed_rows : int
         Rows that stand in a store, where `window` is not None.
     loops : frozenset of int
         The LETPASTs, by id, whose own name it depends on while they are evaluated.
     """
 
-    standing = 0
+    indexed_rows = 0
     window: tuple[int, int] | None = None  # the time-points of an output that can be looked up
     reads_times = False  # whether time-stamps from the first undecided time-point on are needed
 

@@ -194,7 +194,7 @@ def _looked_up(
 ) -> Relation:
     """A child's rows that fit some others: looked up where it can be, and where these are few."""
     child = node.children[place]
-    if not node._stands(place, until) or not is_small(len(others), child.standing):
+    if not node._stands(place, until) or not is_small(len(others), child.indexed_rows):
         return node._of_child(place, until)
     columns = [others.columns[each] for each in keys]
     _, heads = group(columns, len(others))

@@ -129,7 +129,7 @@ class Since(Node):
         self._lookups.settle()
 
     @property
-    def standing(self) -> int:  # type: ignore[override]
+    def indexed_rows(self) -> int:  # type: ignore[override]
         """Rows that stand in a store."""
         return self._lookups.rows
 
@@ -260,7 +260,7 @@ class Until(Node):
         self._lookups.settle()
 
     @property
-    def standing(self) -> int:  # type: ignore[override]
+    def indexed_rows(self) -> int:  # type: ignore[override]
         """Rows that stand in a store."""
         return self._lookups.rows
 

@@ -442,7 +442,7 @@ class Evaluation:
         """Periods that are kept between batches."""
         if self._changing is not None:
             return self._changing.rows
-        return sum(node.standing + sum(map(len, node.kept.values())) for node in self.parts)
+        return sum(node.indexed_rows + sum(map(len, node.kept.values())) for node in self.parts)
 
 
 def _pooled(rows: Relation, types: Sequence[Type | None]) -> list[Ints]:

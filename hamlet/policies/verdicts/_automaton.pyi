@@ -40,7 +40,7 @@ class Stream:
         self,
         numbers: list[int],
         slots: npt.NDArray[np.int64],
-        stretches: npt.NDArray[np.int64],
+        point_runs: npt.NDArray[np.int64],
         times: npt.NDArray[np.int64],
         offsets: npt.NDArray[np.int64],
         verdicts: npt.NDArray[np.int8],

@@ -5,7 +5,7 @@ then on: by state and true atoms where the time stands still, by state, atoms an
 stream is one run through the automaton: its state, and the slots, the undecided time-points that it keeps. It serves
 formulas whose futures nest; others need no states (`hamlet.policies.verdicts._anchored`).
 
-Where verdicts are wanted for all time-points, a slot holds every time-point whose verdict is its own, as stretches of
+Where verdicts are wanted for all time-points, a slot holds every time-point whose verdict is its own, as runs of
 time-points side by side, and rows are given in the order of time-points. Else a slot is one time-point, and others that
 must come out like it have been told so.
 
@@ -217,13 +217,13 @@ cdef class Automaton:
 cdef struct Slot:
     int64_t time     # of its first time-point
     int64_t offset   # place of this one among those of its time-stamp
-    int32_t head     # its first stretch, -1 for none
+    int32_t head     # its first run, -1 for none
     int32_t tail     # its last one
 
-cdef struct Stretch:
+cdef struct PointRun:
     int64_t first    # a time-point, counted from the first of the stream
     int64_t count    # time-points from there on
-    int32_t next     # the next stretch of the slot, -1 at the last; of a free one the next free one
+    int32_t next     # the next run of the slot, -1 at the last; of a free one the next free one
 
 
 cdef class Stream:
@@ -245,10 +245,10 @@ cdef class Stream:
     cdef Slot* slots
     cdef int32_t count           # slots
     cdef int32_t slots_room
-    cdef Stretch* stretches
-    cdef int32_t stretches_used
-    cdef int32_t stretches_room
-    cdef int32_t free_stretch    # the first free one, -1
+    cdef PointRun* point_runs
+    cdef int32_t point_runs_used
+    cdef int32_t point_runs_room
+    cdef int32_t free_point_run    # the first free one, -1
     # Time-points from the first undecided one on, where all get rows:
     cdef int64_t base            # the number of the first
     cdef int64_t open            # how many
@@ -269,14 +269,14 @@ cdef class Stream:
         self.automaton = automaton
         self.slots_room = 8
         self.slots = <Slot*> malloc(2 * self.slots_room * sizeof(Slot))
-        self.stretches_room, self.free_stretch = 8, -1
-        self.stretches = <Stretch*> malloc(self.stretches_room * sizeof(Stretch))
-        if self.slots == NULL or self.stretches == NULL:
+        self.point_runs_room, self.free_point_run = 8, -1
+        self.point_runs = <PointRun*> malloc(self.point_runs_room * sizeof(PointRun))
+        if self.slots == NULL or self.point_runs == NULL:
             raise MemoryError
 
     def __dealloc__(self):
         free(self.slots)
-        free(self.stretches)
+        free(self.point_runs)
         free(self.open_times)
         free(self.open_offsets)
         free(self.open_verdicts)
@@ -289,7 +289,7 @@ cdef class Stream:
     @property
     def nbytes(self):
         """Bytes held for undecided time-points and rows that are not yet taken."""
-        return (2 * self.slots_room * sizeof(Slot) + self.stretches_room * sizeof(Stretch) + 17 * self.open_room
+        return (2 * self.slots_room * sizeof(Slot) + self.point_runs_room * sizeof(PointRun) + 17 * self.open_room
                 + 33 * self.rows_room)
 
     @property
@@ -308,10 +308,10 @@ cdef class Stream:
             other._more_slots()
         other.count = self.count
         memcpy(other.slots, self.slots, self.count * sizeof(Slot))
-        while other.stretches_room < self.stretches_used:
-            other._more_stretches()
-        other.stretches_used, other.free_stretch = self.stretches_used, self.free_stretch
-        memcpy(other.stretches, self.stretches, self.stretches_used * sizeof(Stretch))
+        while other.point_runs_room < self.point_runs_used:
+            other._more_point_runs()
+        other.point_runs_used, other.free_point_run = self.point_runs_used, self.free_point_run
+        memcpy(other.point_runs, self.point_runs, self.point_runs_used * sizeof(PointRun))
         if self.open:
             other._open_for(self.open)
             memcpy(other.open_times, self.open_times, self.open * 8)
@@ -424,7 +424,7 @@ cdef class Stream:
             elif self.automaton.all_points:
                 target = &fresh[to]
                 if slot.head >= 0:
-                    self.stretches[target.tail].next = slot.head
+                    self.point_runs[target.tail].next = slot.head
                     target.tail = slot.tail
             else:
                 self._same_row(slot.time, slot.offset, &fresh[to])
@@ -436,21 +436,21 @@ cdef class Stream:
         """Give the time-points of a slot their verdict."""
         cdef int32_t place = slot.head
         cdef int32_t after
-        cdef Stretch* stretch
+        cdef PointRun* point_run
         if not self.automaton.all_points:
             return self._row(slot.time, slot.offset, verdict)
         while place >= 0:
-            stretch = &self.stretches[place]
-            memset(self.open_verdicts + (stretch.first - self.base), verdict, stretch.count)
-            after = stretch.next
-            stretch.next, self.free_stretch = self.free_stretch, place
+            point_run = &self.point_runs[place]
+            memset(self.open_verdicts + (point_run.first - self.base), verdict, point_run.count)
+            after = point_run.next
+            point_run.next, self.free_point_run = self.free_point_run, place
             place = after
         return 0
 
     cdef int _join(self, Step* step, int64_t time, int64_t offset) except -1:
         """Let the current time-point share a slot, or open one."""
         cdef Slot* slot
-        cdef Stretch* stretch
+        cdef PointRun* point_run
         cdef int32_t place
         if step.opens:
             if self.count == self.slots_room:
@@ -463,22 +463,22 @@ cdef class Stream:
         if not self.automaton.all_points:
             return 0
         if slot.tail >= 0:
-            stretch = &self.stretches[slot.tail]
-            if stretch.first + stretch.count == self.points:
-                stretch.count += 1
+            point_run = &self.point_runs[slot.tail]
+            if point_run.first + point_run.count == self.points:
+                point_run.count += 1
                 return 0
-        place = self.free_stretch
+        place = self.free_point_run
         if place >= 0:
-            self.free_stretch = self.stretches[place].next
+            self.free_point_run = self.point_runs[place].next
         else:
-            if self.stretches_used == self.stretches_room:
-                self._more_stretches()
-            place = self.stretches_used
-            self.stretches_used += 1
-        stretch = &self.stretches[place]
-        stretch.first, stretch.count, stretch.next = self.points, 1, -1
+            if self.point_runs_used == self.point_runs_room:
+                self._more_point_runs()
+            place = self.point_runs_used
+            self.point_runs_used += 1
+        point_run = &self.point_runs[place]
+        point_run.first, point_run.count, point_run.next = self.points, 1, -1
         if slot.tail >= 0:
-            self.stretches[slot.tail].next = place
+            self.point_runs[slot.tail].next = place
         else:
             slot.head = place
         slot.tail = place
@@ -510,11 +510,11 @@ cdef class Stream:
         self.slots, self.slots_room = fresh, 2 * self.slots_room
         return 0
 
-    cdef int _more_stretches(self) except -1:
-        cdef void* fresh = realloc(self.stretches, 2 * self.stretches_room * sizeof(Stretch))
+    cdef int _more_point_runs(self) except -1:
+        cdef void* fresh = realloc(self.point_runs, 2 * self.point_runs_room * sizeof(PointRun))
         if fresh == NULL:
             raise MemoryError
-        self.stretches, self.stretches_room = <Stretch*> fresh, 2 * self.stretches_room
+        self.point_runs, self.point_runs_room = <PointRun*> fresh, 2 * self.point_runs_room
         return 0
 
     cdef int _open_for(self, int64_t wanted) except -1:
@@ -613,25 +613,25 @@ cdef class Stream:
 
         Returns
         -------
-        (list of int, int64 array of shape (slots, 2), int64 array of shape (stretches, 3), tuple of arrays)
+        (list of int, int64 array of shape (slots, 2), int64 array of shape (runs, 3), tuple of arrays)
             State, whether it has begun, last time-stamp, next offset, time-points and the first open one; time and
-            offset of each slot; slot, first time-point and length of each stretch; and of the time-points from the
+            offset of each slot; slot, first time-point and length of each run; and of the time-points from the
             first open one on time-stamps, offsets and verdicts.
         """
         cdef Py_ssize_t place
         cdef int32_t at
         slots = [(self.slots[place].time, self.slots[place].offset) for place in range(self.count)]
-        stretches = []
+        point_runs = []
         for place in range(self.count):
             at = self.slots[place].head if self.automaton.all_points else -1
             while at >= 0:
-                stretches.append((place, self.stretches[at].first, self.stretches[at].count))
-                at = self.stretches[at].next
+                point_runs.append((place, self.point_runs[at].first, self.point_runs[at].count))
+                at = self.point_runs[at].next
         numbers = [self.state, int(self.begun), self.time, self.offset, self.points, self.base]
         return (
             numbers,
             np.array(slots, np.int64).reshape(-1, 2),
-            np.array(stretches, np.int64).reshape(-1, 3),
+            np.array(point_runs, np.int64).reshape(-1, 3),
             (
                 _copied(<char*> self.open_times, self.open, np.int64),
                 _copied(<char*> self.open_offsets, self.open, np.int64),
@@ -639,7 +639,7 @@ cdef class Stream:
             ),
         )
 
-    def load(self, numbers, const int64_t[:, ::1] slots, const int64_t[:, ::1] stretches,
+    def load(self, numbers, const int64_t[:, ::1] slots, const int64_t[:, ::1] point_runs,
              const int64_t[::1] times, const int64_t[::1] offsets, const int8_t[::1] verdicts):
         """Be the stream that `saved` told of; this one is new, and everything has been checked."""
         cdef Py_ssize_t place
@@ -652,15 +652,15 @@ cdef class Stream:
         for place in range(self.count):
             slot = &self.slots[place]
             slot.time, slot.offset, slot.head, slot.tail = slots[place, 0], slots[place, 1], -1, -1
-        while self.stretches_room < stretches.shape[0]:
-            self._more_stretches()
-        self.stretches_used = stretches.shape[0]
-        for at in range(self.stretches_used):
-            slot = &self.slots[stretches[at, 0]]
-            self.stretches[at].first, self.stretches[at].count = stretches[at, 1], stretches[at, 2]
-            self.stretches[at].next = -1
+        while self.point_runs_room < point_runs.shape[0]:
+            self._more_point_runs()
+        self.point_runs_used = point_runs.shape[0]
+        for at in range(self.point_runs_used):
+            slot = &self.slots[point_runs[at, 0]]
+            self.point_runs[at].first, self.point_runs[at].count = point_runs[at, 1], point_runs[at, 2]
+            self.point_runs[at].next = -1
             if slot.tail >= 0:
-                self.stretches[slot.tail].next = at
+                self.point_runs[slot.tail].next = at
             else:
                 slot.head = at
             slot.tail = at

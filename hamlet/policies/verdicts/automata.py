@@ -1,7 +1,7 @@
 """True or false for every time-point of each key: batches of time-points through the automaton of a policy.
 
 Every key's stream has all time-points; at those where nothing of the key happens no atom is true but comparisons of the
-key. Until a key comes its stream is that of nobody (there is one for each way in which the comparisons may come out),
+key. Until a key comes its stream is the default one (there is one for each way in which the comparisons may come out),
 so it takes over from there. Where every time-point has a verdict, those from before are given with its first event;
 where equivalent ones are told, its rows begin with the time-points that were kept then.
 """
@@ -32,7 +32,7 @@ from hamlet.policies.verdicts.progression import Mode, Progression
 from hamlet.policies.verdicts.undecided import Waiting
 from hamlet.runtime.sizes import Size, bytes_of, size_text
 
-_MOST_CONDITIONS = 6  # comparisons of the key; nobody's stream is kept for each way in which they may come out
+_MOST_CONDITIONS = 6  # comparisons of the key; the default stream is kept for each way in which they may come out
 _MOST_STEPS = 1 << 12  # time-points between two looks at what the automaton takes
 _MOST_STATES = 1 << 24  # bytes that its states, steps and expressions may take
 _MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
@@ -77,12 +77,12 @@ class Verdicts:
         What finds where atoms are true, and what has been found of time-points that are not decided.
     points : int
         Time-points that streams have taken.
-    nobody : dict of int to stream
+    defaults : dict of int to stream
         By the bits of the conditions that are true, the stream of keys that have not come. A closed formula has one.
     streams : dict of tuple to (stream, int)
         By key, each with the bits of the conditions that are true.
     history : dict of int to list
-        Rows of `nobody` so far, where every time-point has one: those of each key to come.
+        Rows of `defaults` so far, where every time-point has one: those of each key to come.
 
     Raises
     ------
@@ -108,7 +108,7 @@ class Verdicts:
                 "hint: leave out verdicts (--verdicts); rows are then what satisfies the policy"
             )
         ways = self._ways() if self.key else [self._bits(())]
-        self.nobody: dict[int, AnyStream] = {bits: self.machine.stream() for bits in ways}
+        self.defaults: dict[int, AnyStream] = {bits: self.machine.stream() for bits in ways}
         self.points = 0
         self.streams: dict[Key, tuple[AnyStream, int]] = {}
         self.history: dict[int, list[Any]] = {bits: [] for bits in ways}
@@ -175,8 +175,8 @@ class Verdicts:
     @property
     def held(self) -> int:
         """Bytes held for the streams alone."""
-        nobody = sum(each.nbytes for each in self.nobody.values())
-        return nobody + sum(each.nbytes for each, _ in self.streams.values())
+        defaults = sum(each.nbytes for each in self.defaults.values())
+        return defaults + sum(each.nbytes for each, _ in self.streams.values())
 
     def adopt(self, key: Key, stream: AnyStream) -> None:
         """Have a key's stream, which comes from a save."""
@@ -209,7 +209,7 @@ class Verdicts:
             bits = np.zeros(len(times), np.int32)
             for place, (points, _) in enumerate(hits):
                 bits[points] |= 1 << place
-            ((always, stream),) = self.nobody.items()
+            ((always, stream),) = self.defaults.items()
             bits |= np.int32(always)
             step = _MOST_STEPS if isinstance(self.machine, Automaton) else _MOST_ROWS
             for begin in range(0, len(times), step):
@@ -229,7 +229,7 @@ class Verdicts:
         """Give up the automaton's states, steps and expressions that nobody is in, once they take much memory."""
         if not isinstance(self.machine, Automaton) or self.machine.nbytes < self._most_states:
             return
-        streams = (*self.nobody.values(), *(one for one, _ in self.streams.values()))
+        streams = (*self.defaults.values(), *(one for one, _ in self.streams.values()))
         moving = [each for each in streams if isinstance(each, Stream)]
         states = sorted({each.state for each in moving})
         described = self.progression.described(states)
@@ -274,7 +274,7 @@ class Verdicts:
         yield from self._rows({key: stream for key, (stream, _) in self.streams.items()}, time_type)
 
     def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
-        """Feed nobody's stream, and let each new key take over from it at the first time-point with an event of it."""
+        """Feed the default stream; each new key takes over from it at the first time-point with an event of it."""
         new = [(int(np.argmax(bits != 0)), key) for key, bits in here.items() if key not in self.streams]
         nothing = np.zeros(len(times), np.int32)
         done = 0
@@ -282,7 +282,7 @@ class Verdicts:
             self._feed_nobody(times[done:first], nothing[done:first])
             done = first
             always = self._bits(key)
-            stream = self.nobody[always].copy()
+            stream = self.defaults[always].copy()
             stream.feed(times[first:], here[key][first:] | np.int32(always))
             self.streams[key] = stream, always
             self._new[key] = list(self.history[always])
@@ -290,7 +290,7 @@ class Verdicts:
 
     def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
         self.points += len(times)
-        for always, stream in self.nobody.items():
+        for always, stream in self.defaults.items():
             stream.feed(times, bits | np.int32(always))
             rows = stream.take()
             if self.mode == "all" and len(rows[0]):
@@ -305,7 +305,7 @@ class Verdicts:
             yield from self._decide(*self.waiting.take(self.waiting.points), time_type)
         own = dict(self.streams)
         if not self.key:
-            own[()] = next((stream, always) for always, stream in self.nobody.items())
+            own[()] = next((stream, always) for always, stream in self.defaults.items())
         if not open_end:
             for stream, always in own.values():
                 stream.finish(always)
@@ -341,7 +341,7 @@ class Verdicts:
         yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
-class VerdictServing:
+class VerdictRunner:
     """The verdicts of some policies over one stream, as batches of rows.
 
     Parameters

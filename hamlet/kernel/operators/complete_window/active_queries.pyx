@@ -212,7 +212,7 @@ cdef void place_results(const Core* k, Chosen* chosen) noexcept nogil:
         chunk = &chosen.chunk[number]
         chunk.place = chosen.words
         for lane in range(chunk.lanes):
-            if k.sheet[chunk.query[lane]].columns:
+            if k.row_columns[chunk.query[lane]].columns:
                 chosen.place[chunk.query[lane]].count = chunk.place + lane
                 chosen.place[chunk.query[lane]].chunk = number
             else:

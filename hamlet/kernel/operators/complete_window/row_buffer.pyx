@@ -1,4 +1,4 @@
-"""Held windows: what came of whole windows, until there are some hundred of them and their rows are written.
+"""RowBuffer windows: what came of whole windows, until there are some hundred of them and their rows are written.
 
 A window of few events has a row or none for each of many queries. Written one after the other, each would look up its
 query, its columns and the place behind all rows before. So the results of windows are held as the vectors of live lanes
@@ -19,14 +19,14 @@ from hamlet.kernel.core cimport (
     MOST_HELD,
     Chosen,
     Core,
-    Held,
+    RowBuffer,
     LiveLanes,
     LivePlace,
-    Sheet,
-    SheetColumn,
+    RowColumns,
+    RowColumn,
     take_own_spare,
 )
-from hamlet.kernel.operators.complete_window.row_sheets cimport begin_run, make_room
+from hamlet.kernel.operators.complete_window.row_columns cimport begin_run, make_room
 from hamlet.kernel.operators.simd.lanes cimport CAST_LEAST_DOUBLE, LIVE_PLANES, Word, aligned, lanes_value
 from hamlet.kernel.operators.simd.lanes cimport LANES_WIDEST as WIDEST
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
@@ -53,11 +53,11 @@ cdef bint make_held(Core* k) noexcept nogil:
     # of one window there are at most so many: lanes, those that fill up a vector, and vectors that begin at a border
     cdef Py_ssize_t capacity = max(WORDS, (LIVE_PLANES + WIDEST) * (k.queries + 2 * WIDEST))
     cdef Py_ssize_t listed = (k.queries * (MOST_HELD * sizeof(uint16_t) + sizeof(int32_t))) // sizeof(Word) + 1
-    cdef Py_ssize_t bytes = sizeof(Held) + (capacity + listed) * sizeof(Word)
+    cdef Py_ssize_t bytes = sizeof(RowBuffer) + (capacity + listed) * sizeof(Word)
     if not take_own_spare(k, bytes):
         return False
     k.whole.own += bytes
-    k.whole.held = <Held*> calloc(1, sizeof(Held))
+    k.whole.held = <RowBuffer*> calloc(1, sizeof(RowBuffer))
     if k.whole.held == NULL:
         return False
     k.whole.held.capacity = capacity
@@ -77,7 +77,7 @@ cdef void free_held(Core* k) noexcept nogil:
 
 cdef Word* hold(Core* k, Chosen* chosen, int64_t key, int64_t window) noexcept nogil:
     """Where the results of a window go, which comes behind those before; a null pointer where memory is short."""
-    cdef Held* h = k.whole.held
+    cdef RowBuffer* h = k.whole.held
     cdef Word* result
     if (h.windows == MOST_HELD or h.words + chosen.words > h.capacity) and write_held(k):
         return NULL
@@ -101,7 +101,7 @@ cdef Word* hold(Core* k, Chosen* chosen, int64_t key, int64_t window) noexcept n
 
 cdef int write_held(Core* k) noexcept nogil:
     """Write the rows of all windows that are held. Returns a Failure."""
-    cdef Held* h = k.whole.held
+    cdef RowBuffer* h = k.whole.held
     cdef int query, set_, failure = NO_FAILURE
     cdef bint listed = not held_by_vectors()
     if h.windows == 0:
@@ -110,7 +110,7 @@ cdef int write_held(Core* k) noexcept nogil:
     if listed:
         list_windows(k, h)
     for query in range(k.queries):
-        if k.sheet[query].columns and failure == NO_FAILURE:
+        if k.row_columns[query].columns and failure == NO_FAILURE:
             failure = write_rows(k, h, query, listed)
     for set_ in range(h.sets):
         h.chosen[set_].held = 0
@@ -119,7 +119,7 @@ cdef int write_held(Core* k) noexcept nogil:
     return failure
 
 
-cdef void list_windows(const Core* k, Held* h) noexcept nogil:
+cdef void list_windows(const Core* k, RowBuffer* h) noexcept nogil:
     """List the windows in which each query has trends; of each window only the lanes that it has are looked at."""
     cdef int32_t* found = h.found
     cdef uint16_t* listed = h.listed
@@ -139,9 +139,9 @@ cdef void list_windows(const Core* k, Held* h) noexcept nogil:
                 found[query] += word[lane].i != 0  # without a branch: they come in any order
 
 
-cdef int write_rows(Core* k, Held* h, int query, bint listed) noexcept nogil:
+cdef int write_rows(Core* k, RowBuffer* h, int query, bint listed) noexcept nogil:
     """The rows of one query; `listed`: whether `list_windows` has been here. Returns a Failure."""
-    cdef Sheet* s = &k.sheet[query]
+    cdef RowColumns* s = &k.row_columns[query]
     cdef int32_t count[MOST_HELD]  # by set: where the number of trends stands
     cdef int32_t some = 0
     cdef int64_t counts = 0        # all of them, bit by bit
@@ -181,7 +181,7 @@ cdef int write_rows(Core* k, Held* h, int query, bint listed) noexcept nogil:
 
 
 cdef void take_listed(
-    Held* h, int query, const int32_t* count, int32_t* key, int64_t* seen
+    RowBuffer* h, int query, const int32_t* count, int32_t* key, int64_t* seen
 ) noexcept nogil:
     """What `held_find` has of windows, of those that are listed."""
     cdef const uint16_t* listed = h.listed + <Py_ssize_t> query * MOST_HELD
@@ -194,7 +194,7 @@ cdef void take_listed(
         seen[0] |= h.word[h.source[row]].i
 
 
-cdef void write_column(Held* h, int query, SheetColumn* column, Py_ssize_t first, Py_ssize_t rows) noexcept nogil:
+cdef void write_column(RowBuffer* h, int query, RowColumn* column, Py_ssize_t first, Py_ssize_t rows) noexcept nogil:
     """One column of the rows that `held_find` has found."""
     cdef int32_t plane[MOST_HELD]  # by set: how far from the number of trends
     cdef const LivePlace* place
@@ -219,7 +219,7 @@ cdef void write_column(Held* h, int query, SheetColumn* column, Py_ssize_t first
             number[row] ^= column.flip
 
 
-cdef inline void write_double(SheetColumn* column, Py_ssize_t row, int64_t value) noexcept nogil:
+cdef inline void write_double(RowColumn* column, Py_ssize_t row, int64_t value) noexcept nogil:
     """A sum of doubles, or the rank of one, as a number of a row."""
     cdef Scaled number
     if column.exponent == NULL:

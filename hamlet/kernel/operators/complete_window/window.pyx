@@ -11,7 +11,8 @@ Contract
 from earlier batches, and no later event belongs to it. Bursts are short: for others one step per burst is cheaper.
 **Numbers** are plain: 64-bit integers, and doubles without exponents of their own. Where that might not do (the bound
 is that of ``blocks``) the window is left to blocks and graphlets, and nothing has been done.
-**Rows** go to the sheet of their query (``row_buffer``) where the batch is in the order in which they are asked for.
+**Rows** go to the row columns of their query (``row_buffer``) where the batch is in the order in which they are asked
+for.
 """
 
 from libc.math cimport INFINITY
@@ -267,9 +268,9 @@ cdef inline bint is_closed(const Core* k, int64_t key, int64_t window) noexcept 
 
 cdef inline bint is_free(const Band* band, int64_t key, int64_t window) noexcept nogil:
     """Whether neither a block nor states know of a window."""
-    if band.seat[key].until != INT64_MIN and band.seat[key].until > window * band.slide:
+    if band.key_slot[key].until != INT64_MIN and band.key_slot[key].until > window * band.slide:
         return False
-    return band.seat[key].block == NULL or band.seat[key].block.last < window
+    return band.key_slot[key].block == NULL or band.key_slot[key].block.last < window
 
 
 cdef inline int64_t bits_of_counts(

@@ -120,6 +120,6 @@ cdef void read_calendar(Calendar* c, object calendar, Interface owner) except *:
     """Take over when a clock is changed, and its periods."""
     cdef int64_t[::1] since, offset, shown
     since, offset, shown, c.period, c.origin, c.first = calendar
-    c.stretches = len(since)
+    c.zone_changes = len(since)
     c.since, c.offset, c.shown = &since[0], &offset[0], &shown[0]
     owner.held += [since, offset, shown]

@@ -122,10 +122,10 @@ cdef struct Marks:       # what partial trends took, numbered
 cdef struct Partition
 
 cdef struct Calendar:    # windows are numbers of periods of a clock that is changed now and then
-    int stretches        # of constant offset; 0 where windows begin at multiples of the slide
-    int64_t* since       # [stretches] when each begins, ascending
-    int64_t* offset      # [stretches] how far the clock is ahead then
-    int64_t* shown       # [stretches] the clock has shown less than this before it, ascending
+    int zone_changes        # of constant offset; 0 where windows begin at multiples of the slide
+    int64_t* since       # [zone_changes] when each begins, ascending
+    int64_t* offset      # [zone_changes] how far the clock is ahead then
+    int64_t* shown       # [zone_changes] the clock has shown less than this before it, ascending
     int64_t period       # ticks of a period on the clock
     int64_t origin       # a reading of the clock at which period 0 begins
     int64_t first        # the period that is at 0 on the line of windows
@@ -384,8 +384,8 @@ cdef inline int64_t step_of(const uint64_t* node) noexcept nogil:
 cdef inline int64_t place_on_line(const Table* t, int64_t time) noexcept nogil:
     """Where the period that holds a time begins on the line of windows; without a calendar the time itself."""
     cdef const Calendar* c = &t.calendar
-    cdef int low = 0, high = c.stretches, middle
-    if c.stretches == 0:
+    cdef int low = 0, high = c.zone_changes, middle
+    if c.zone_changes == 0:
         return time
     time = min(time, <int64_t> 1 << 61)
     while high - low > 1:
@@ -400,12 +400,12 @@ cdef inline int64_t place_on_line(const Table* t, int64_t time) noexcept nogil:
 cdef inline int64_t time_of_edge(const Table* t, int64_t place) noexcept nogil:
     """The time at which a period begins, given by its place on the line of windows; the place without a calendar."""
     cdef const Calendar* c = &t.calendar
-    cdef int low = 0, high = c.stretches, middle
+    cdef int low = 0, high = c.zone_changes, middle
     cdef int64_t reading
-    if c.stretches == 0:
+    if c.zone_changes == 0:
         return place
     reading = (floor_divide(place, t.pane) + c.first) * c.period + c.origin
-    while high - low > 1:  # the last stretch before which the clock has not shown so much
+    while high - low > 1:  # the last zone change before which the clock has not shown so much
         middle = (low + high) // 2
         if c.shown[middle] <= reading:
             low = middle

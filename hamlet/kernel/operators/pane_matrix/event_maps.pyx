@@ -271,7 +271,7 @@ cdef bint finds_blocks(
     for number in range(k.bands):
         band = &k.band[number]
         m.block[number] = NULL
-        if band.seat[key].block == NULL and not kinds & m.starting[number]:
+        if band.key_slot[key].block == NULL and not kinds & m.starting[number]:
             continue
         failure[0] = reach(k, number, key, event.time, &m.block[number])
         block = m.block[number]

@@ -121,7 +121,10 @@ def serves(tables):
     """
     cells = len(tables.cell_guards)
     windows = -(-tables.within // tables.slide)
-    if not tables.exact or tables.hosted or tables.outputs or tables.stores or tables.predicates or tables.guard_sets:
+    if (
+        not tables.exact or tables.is_merged or tables.outputs or tables.stores or tables.predicates
+        or tables.guard_sets
+    ):
         return False
     if [kind for kind, *_ in tables.components].count(COUNT) > 1:
         return False  # trends are counted by how they begin

@@ -73,7 +73,7 @@ cdef void list_member(Core* k, Graphlet* g, int place) noexcept nogil:
     g.lives += 1
     g.every |= <uint64_t> 1 << member.role
     k.role_lives[member.role] += 1
-    k.kin_lives[member.kin] += 1
+    k.member_class_lives[member.member_class] += 1
 
 
 cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
@@ -136,7 +136,7 @@ cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexc
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
     cohort = cohort_at(s, s.first)
-    if q.exact and q.scaled == 0 and not q.strands:
+    if q.exact and q.scaled == 0 and not q.beginnings:
         for number in range(s.first, s.last + 1):
             apply_limbs(q, s, a, member.loop, events, tally, bits, number, cohort, k.scratch)
             cohort = cohort + 1 if cohort + 1 < s.cohorts else 0

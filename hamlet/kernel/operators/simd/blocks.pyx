@@ -61,7 +61,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     Block,
     Cast,
     Growth,
-    Seat,
+    KeySlot,
     Shape,
     Word,
     aligned,
@@ -146,15 +146,15 @@ cdef bint enlarge_block(Core* k, const Band* band, Block* block, int room) noexc
     return True
 
 
-cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil:
-    if seat.block == NULL:
+cdef void free_block(Core* k, Band* band, KeySlot* key_slot) noexcept nogil:
+    if key_slot.block == NULL:
         return
     k.states -= band.queries
     if band.spare == NULL:
-        band.spare = seat.block
+        band.spare = key_slot.block
     else:
-        drop_block(k, seat.block)
-    seat.block = NULL
+        drop_block(k, key_slot.block)
+    key_slot.block = NULL
 
 
 cdef void drop_block(Core* k, Block* block) noexcept nogil:
@@ -168,15 +168,15 @@ cdef void drop_block(Core* k, Block* block) noexcept nogil:
 
 cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil:
     """Whether a block, and no states, is to take what happens at a time; closes what states have left where it is."""
-    cdef Seat* seat = &band.seat[key]
+    cdef KeySlot* key_slot = &band.key_slot[key]
     cdef State* s
     cdef int64_t end, bits = 0
     cdef int i
-    if seat.until == INT64_MIN:
+    if key_slot.until == INT64_MIN:
         return True
     end = floor_divide(time, band.slide) * band.slide + band.within
-    if time < seat.until:
-        seat.until = max(seat.until, end)
+    if time < key_slot.until:
+        key_slot.until = max(key_slot.until, end)
         return False
     for i in range(band.queries):
         s = k.state[key * k.queries + band.query[i]]
@@ -186,7 +186,7 @@ cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure)
                 return False
             bits = max(bits, s.bits)
     if band.exact and bits > band.most_bits and not becomes_limbs(band):
-        seat.until = max(seat.until, end)
+        key_slot.until = max(key_slot.until, end)
         return False  # the next window's counts will hardly be smaller
     for i in range(band.queries):
         s = k.state[key * k.queries + band.query[i]]
@@ -197,16 +197,16 @@ cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure)
             if failure[0]:
                 return False
             clear_state(&k.query[band.query[i]], s)
-    seat.until = INT64_MIN
+    key_slot.until = INT64_MIN
     return True
 
 
 cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil:
     """The block of a key with the windows of a time open; a null pointer where no window is. Returns a Failure."""
     cdef Band* band = &k.band[number]
-    cdef Seat* seat = &band.seat[key]
+    cdef KeySlot* key_slot = &band.key_slot[key]
     cdef const Query* q = &k.query[band.query[0]]
-    cdef Block* block = seat.block
+    cdef Block* block = key_slot.block
     cdef int failure
     found[0] = NULL
     if block == NULL:
@@ -215,7 +215,7 @@ cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) no
         block = new_block(k, band)
         if block == NULL:
             return OUT_OF_MEMORY
-        seat.block = block
+        key_slot.block = block
     if time >= block.border:
         failure = turn_block(k, number, block, key, time)
         if failure:
@@ -371,8 +371,8 @@ cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* 
 cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
     """Close the windows that end at or before `time`; put what stays open on the calendar. Returns a Failure."""
     cdef Band* band = &k.band[number]
-    cdef Seat* seat = &band.seat[key]
-    cdef Block* block = seat.block
+    cdef KeySlot* key_slot = &band.key_slot[key]
+    cdef Block* block = key_slot.block
     if block == NULL:
         return NO_FAILURE
     if block.first <= block.last and block.first * band.slide + band.within <= time:
@@ -380,11 +380,11 @@ cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept no
             return OUT_OF_MEMORY
         block.border = INT64_MIN  # the next event looks at the windows anew
     if block.last < block.first:
-        free_block(k, band, seat)
+        free_block(k, band, key_slot)
         return NO_FAILURE
-    if seat.scheduled:
+    if key_slot.scheduled:
         return NO_FAILURE
-    seat.scheduled = True
+    key_slot.scheduled = True
     return schedule_slot(k, ~(key * k.bands + number), block.first * band.slide + band.within)
 
 
@@ -428,8 +428,8 @@ cdef void measure(const Band* band, Block* block) noexcept nogil:
 cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
     """Let every query of a band go on in a state of its own. Returns a Failure."""
     cdef Band* band = &k.band[number]
-    cdef Seat* seat = &band.seat[key]
-    cdef Block* block = seat.block
+    cdef KeySlot* key_slot = &band.key_slot[key]
+    cdef Block* block = key_slot.block
     cdef int lane
     cdef int64_t slot
     if block == NULL:
@@ -451,8 +451,8 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
         if block.first <= block.last and not k.state[slot].scheduled:
             if schedule(k, k.state[slot], slot, block.first * band.slide + band.within):
                 return OUT_OF_MEMORY
-    seat.until = block.last * band.slide + band.within
-    free_block(k, band, seat)
+    key_slot.until = block.last * band.slide + band.within
+    free_block(k, band, key_slot)
     return NO_FAILURE
 
 
@@ -526,7 +526,7 @@ cdef int leave_bands(Core* k) noexcept:
     return NO_FAILURE
 
 
-cdef void hold_seats(Core* k) noexcept:
+cdef void hold_key_slots(Core* k) noexcept:
     """Let states go on that have been taken over from another kernel."""
     cdef Band* band
     cdef const State* s
@@ -538,8 +538,8 @@ cdef void hold_seats(Core* k) noexcept:
             for i in range(band.queries):
                 s = k.state[key * k.queries + band.query[i]]
                 if s != NULL and s.first <= s.last:
-                    band.seat[key].until = max(
-                        band.seat[key].until, s.until[cohort_at(s, s.last)] * band.slide + band.within
+                    band.key_slot[key].until = max(
+                        band.key_slot[key].until, s.until[cohort_at(s, s.last)] * band.slide + band.within
                     )
 
 
@@ -550,7 +550,7 @@ cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcep
     if k.band_of[query] < 0:
         return 0
     band = &k.band[k.band_of[query]]
-    block = band.seat[key].block
+    block = band.key_slot[key].block
     if block == NULL:
         return 0
     return block.bytes // band.queries + (block.bytes % band.queries if k.lane_of[query] == 0 else 0)

@@ -240,7 +240,7 @@ cdef struct Block:       # a band and a key
     int64_t panes        # that it spans
     int64_t steps        # that the pane, or the map, has had so far
 
-cdef struct Seat:        # where a band is kept for a key
+cdef struct KeySlot:        # where a band is kept for a key
     Block* block         # a null pointer: nothing is, or states hold it
     int64_t until        # states hold the band's queries, at least to this time; INT64_MIN: they do not
     bint scheduled       # an entry of the calendar points here
@@ -276,7 +276,7 @@ cdef struct Band:
     LaneProgram* program  # [classes] what single events do in the lanes where they join no burst
     LaneProgram* every   # [classes] what they do in all lanes
     LaneProgram* burst[64]  # [64] by the type of a graphlet what its bursts do, by role; null pointers: nothing
-    uint64_t* kin[64]    # [64][kins][marks] by the type of a graphlet the lanes of each of its kins
+    uint64_t* member_class[64]    # [64][classes][marks] by the type of a graphlet the lanes of each of its classes
     uint64_t* role[64]   # [64][roles][marks] of each of its roles
     LaneProgram finals
     int64_t* mask        # [masks][width], aligned
@@ -298,7 +298,7 @@ cdef struct Band:
     int marks            # words of one bit per lane
     Word* sums           # aligned
     Py_ssize_t sums_room  # words
-    Seat* seat           # [keys]
+    KeySlot* key_slot           # [keys]
     Block* spare         # one that was freed, for the next key
 
 

@@ -6,5 +6,5 @@ cdef void allow_limbs(Core* k) noexcept
 cdef void write_programs(Core* k, int first, list held) except *
 cdef int input_of(const Component* c, bint counted) noexcept nogil
 cdef bint kills(const Core* k, const Entry* entry, int set_) noexcept nogil
-cdef bint reserve_seats(Core* k, Py_ssize_t capacity) noexcept
+cdef bint reserve_key_slots(Core* k, Py_ssize_t capacity) noexcept
 cdef void free_bands(Core* k) noexcept

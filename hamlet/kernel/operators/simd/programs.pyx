@@ -39,7 +39,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     Kill,
     LaneProgram,
     LaneSource,
-    Seat,
+    KeySlot,
     Word,
     aligned,
     aligned_again,
@@ -240,7 +240,7 @@ cdef void write_programs(Core* k, int first, list held) except *:
             if g.changed:
                 for role in range(g.roles):
                     write_burst(k, band, type, role, held[number])
-                write_kins(k, band, type)
+                write_member_classes(k, band, type)
             if band.burst[type] != NULL:
                 band.types = type + 1
         band.alive = <uint64_t*> grown(band.alive, (band.types * band.marks + 1) * sizeof(uint64_t))
@@ -284,18 +284,20 @@ cdef void write_burst(Core* k, Band* band, int type, int role, dict held) except
     write_program(k, band, &band.burst[type][role], lanes, held, (type, role, "burst"))
 
 
-cdef void write_kins(const Core* k, Band* band, int type) except *:
-    """The lanes of each kin and of each role of a graphlet."""
+cdef void write_member_classes(const Core* k, Band* band, int type) except *:
+    """The lanes of each class and of each role of a graphlet."""
     cdef const Graphlet* g = &k.graphlet[type]
     cdef int i, lane
-    band.kin[type] = <uint64_t*> grown(band.kin[type], (g.kins * band.marks + 1) * sizeof(uint64_t))
+    band.member_class[type] = <uint64_t*> grown(
+        band.member_class[type], (g.member_classes * band.marks + 1) * sizeof(uint64_t)
+    )
     band.role[type] = <uint64_t*> grown(band.role[type], (g.roles * band.marks + 1) * sizeof(uint64_t))
-    memset(band.kin[type], 0, g.kins * band.marks * sizeof(uint64_t))
+    memset(band.member_class[type], 0, g.member_classes * band.marks * sizeof(uint64_t))
     memset(band.role[type], 0, g.roles * band.marks * sizeof(uint64_t))
     for i in range(g.members):
         lane = band.lane[g.member[i].query]
         if lane >= 0:
-            band.kin[type][g.member[i].kin * band.marks + lane // 64] |= <uint64_t> 1 << lane % 64
+            band.member_class[type][g.member[i].member_class * band.marks + lane // 64] |= <uint64_t> 1 << lane % 64
             band.role[type][g.member[i].role * band.marks + lane // 64] |= <uint64_t> 1 << lane % 64
 
 
@@ -558,22 +560,22 @@ cdef void write_masks(Band* band, dict masks) except *:
 
 # ------------------------------------------------------------------------------------------------ memory
 
-cdef bint reserve_seats(Core* k, Py_ssize_t capacity) noexcept:
+cdef bint reserve_key_slots(Core* k, Py_ssize_t capacity) noexcept:
     """Make room for more keys; False where the run may not take it, or memory is short."""
     cdef int number
     cdef Py_ssize_t key
-    cdef Seat* seat
+    cdef KeySlot* key_slot
     for number in range(k.bands):
-        if not take_own(k, (capacity - k.keys) * sizeof(Seat)):
+        if not take_own(k, (capacity - k.keys) * sizeof(KeySlot)):
             return False
-        seat = <Seat*> realloc(k.band[number].seat, (capacity + 1) * sizeof(Seat))
-        if seat == NULL:
+        key_slot = <KeySlot*> realloc(k.band[number].key_slot, (capacity + 1) * sizeof(KeySlot))
+        if key_slot == NULL:
             return False
-        k.band[number].seat = seat
+        k.band[number].key_slot = key_slot
         for key in range(k.keys, capacity):
-            seat[key].block = NULL
-            seat[key].until = INT64_MIN
-            seat[key].scheduled = False
+            key_slot[key].block = NULL
+            key_slot[key].until = INT64_MIN
+            key_slot[key].scheduled = False
     return True
 
 
@@ -585,7 +587,7 @@ cdef void free_bands(Core* k) noexcept:
         for number in range(k.bands):
             band = &k.band[number]
             for key in range(k.keys):
-                free_block(k, band, &band.seat[key])
+                free_block(k, band, &band.key_slot[key])
             drop_block(k, band.spare)
             free_band(band)
     free(k.band)
@@ -598,7 +600,7 @@ cdef void free_band(Band* band) noexcept:
     cdef int type
     for type in range(MOST_GRAPHLETS):
         free(band.burst[type])
-        free(band.kin[type])
+        free(band.member_class[type])
         free(band.role[type])
     free(band.program)
     free(band.every)
@@ -611,4 +613,4 @@ cdef void free_band(Band* band) noexcept:
     free(band.marked)
     free(band.alive)
     free(band.sums)
-    free(band.seat)
+    free(band.key_slot)

@@ -147,7 +147,7 @@ cdef int step_band(
     if not in_lanes(k, band, key, time, &failure):
         return failure
     starts = program.starts if events == 1 else starts_any(k, band, rows, events)
-    if band.seat[key].block == NULL and not starts and not band.starts:
+    if band.key_slot[key].block == NULL and not starts and not band.starts:
         done[0] = True
         return NO_FAILURE  # there is nothing to extend
     failure = reach(k, number, key, time, &block)
@@ -388,7 +388,7 @@ cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nog
         g.handed = True
         return failure
     band.reached = True
-    if band.seat[g.key].block == NULL and not starts[0] and not band.starts:
+    if band.key_slot[g.key].block == NULL and not starts[0] and not band.starts:
         return NO_FAILURE
     return reach(k, number, g.key, g.time, &band.block)
 
@@ -452,9 +452,9 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
 
 
 cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const uint64_t* found) noexcept nogil:
-    """Count the live lanes of a role among the members with trends that the burst extends, and of each of its kins."""
-    cdef const uint64_t* of_kin = band.kin[g - k.graphlet]
-    cdef int i, kin, lanes = 0
+    """Count the live lanes of a role among the members with trends that the burst extends, and of each class."""
+    cdef const uint64_t* of_member_class = band.member_class[g - k.graphlet]
+    cdef int i, member_class, lanes = 0
     for i in range(band.marks):
         if found[i]:
             lanes += ones(found[i])
@@ -464,13 +464,13 @@ cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const ui
     g.lives += lanes
     k.role_lives[role] += lanes
     k.role_laned[role] += lanes
-    if g.kins == g.roles:
-        k.kin_lives[role] += lanes
+    if g.member_classes == g.roles:
+        k.member_class_lives[role] += lanes
         return
-    for kin in range(g.kins):
-        if g.kin[kin].role == role:
+    for member_class in range(g.member_classes):
+        if g.member_class[member_class].role == role:
             for i in range(band.marks):
-                k.kin_lives[kin] += ones(found[i] & of_kin[kin * band.marks + i])
+                k.member_class_lives[member_class] += ones(found[i] & of_member_class[member_class * band.marks + i])
 
 
 cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run, uint64_t* found) noexcept nogil:

@@ -1,4 +1,4 @@
-"""Several queries as one query of the kernel: states, strands, finals and components of a host (`beginnings`).
+"""Several queries as one query of the kernel: states, beginnings, finals and components (`beginnings`).
 
 Source: HAMLET (SIGMOD'21) §3.1 (merged template with labelled transitions).
 """
@@ -18,38 +18,38 @@ Begin = tuple[int, frozenset[int]]  # a state and the guards of a transition fro
 
 
 @dataclass(frozen=True)
-class Host:
+class MergedQuery:
     """Queries that have sums in common, as one.
 
     Attributes
     ----------
     template : Template
-        Hearts and cores, then the tails. Its finals are those of the first query.
+        Loops and cores, then the tails. Its finals are those of the first query.
     ends : tuple of tuple of Final
         Of each query.
     chosen : tuple of tuple of int
-        Per query, for each component of its layout, the place in that of the host.
+        Per query, for each component of its layout, the place in that of the merged query.
     starts : dict of (int, guards) to tuple of int
-        Per state and guards of transitions from the start: the counts of the strands that begin so; (0,) for one.
-    heart : frozenset of int
-        The states of a heart that several strands have in common.
+        Per state and guards of transitions from the start: the counts of the beginnings that begin so; (0,) for one.
+    loop : frozenset of int
+        The states of a loop that several beginnings have in common.
     components : tuple of (int, int)
-        Per state the range of components that measure the trends of its events: those of its strand, or all.
+        Per state the range of components that measure the trends of its events: those of its beginning, or all.
     names : tuple of dict of str to str
-        Per query from its variables to those of the host.
+        Per query from its variables to those of the merged query.
     roles : dict of str to Role
-        What accepts events for the host's variables.
+        What accepts events for the merged query's variables.
     pairs : dict of Pair to (int, Pair)
-        Each pair of the host's variables with an adjacent predicate: whose it is, and what the pair is called there.
+        Each pair of its variables with an adjacent predicate: whose it is, and what the pair is called there.
     layout : Layout
-        What some query needs, by the host's variables.
+        What some query needs, by the merged query's variables.
     """
 
     template: Template
     ends: tuple[tuple[Final, ...], ...]
     chosen: tuple[tuple[int, ...], ...]
     starts: dict[Begin, tuple[int, ...]]
-    heart: frozenset[int]
+    loop: frozenset[int]
     components: tuple[tuple[int, int], ...]
     names: tuple[dict[str, str], ...]
     roles: dict[str, Role]
@@ -58,25 +58,25 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Strand:
-    """A query in a host: its strand (0 where there is one), and which of its states belong to the common heart."""
+class Member:
+    """A query in a merged one: its beginning (0 where there is one), and which of its states are of the common loop."""
 
     draft: Draft
     number: int
-    heart: Sequence[int]
+    loop: Sequence[int]
 
     def place(self, query: int, state: int) -> tuple[str, int, int]:
-        """The part of the host, its strand, and which of its states; equal for states that the host has once."""
-        if state in self.heart:
-            return "heart", 0, self.heart.index(state)
+        """The part of the merged query, its beginning, and which of its states; equal for states that it has once."""
+        if state in self.loop:
+            return "loop", 0, self.loop.index(state)
         if state in self.draft.core:
             return "core", self.number, self.draft.core.index(state)
         return f"tail {query}", self.number, state
 
     def names(self, query: int) -> dict[str, str]:
-        """The host's names of the query's variables; no variable that people name has such a name."""
+        """The merged query's names of the query's variables; no variable that people name has such a name."""
         found: dict[str, str] = {}
-        for state in [*self.heart, *self.draft.core[1:]]:
+        for state in [*self.loop, *self.draft.core[1:]]:
             part, number, _ = self.place(query, state)
             found.setdefault(self.draft.template.variable(state), f"{part} {number} {len(found)}")
         for variable in self.draft.roles:  # tails and negated patterns
@@ -84,29 +84,29 @@ class Strand:
         return found
 
     def component(self, key: ComponentKey, names: Mapping[str, str]) -> ComponentKey:
-        """A component of the query by the host's names."""
+        """A component of the query by the merged query's names."""
         variable = names[key.variable] if key.variable else None
-        return replace(key, variable=variable, strand=self.number)
+        return replace(key, variable=variable, beginning=self.number)
 
 
-def host_of(strands: Sequence[Sequence[Draft]]) -> Host:
-    """The host of queries by strand: those of one have equal cores, all have equal hearts."""
-    several = len(strands) > 1
+def merged_query_of(beginnings: Sequence[Sequence[Draft]]) -> MergedQuery:
+    """The merged query of queries by beginning: those of one have equal cores, all have equal loops."""
+    several = len(beginnings) > 1
     return _Builder(
         [
-            Strand(draft, number if several else 0, draft.heart if several else ())
-            for number, drafts in enumerate(strands, 1)
+            Member(draft, number if several else 0, draft.loop if several else ())
+            for number, drafts in enumerate(beginnings, 1)
             for draft in drafts
         ]
-    ).host()
+    ).merged()
 
 
 @dataclass
 class _Builder:
-    """Adds one query after the other to a host."""
+    """Adds one query after the other to a merged query."""
 
-    queries: Sequence[Strand]
-    states: dict[tuple[str, int, int], int] = field(default_factory=dict)  # by `Strand.place`
+    queries: Sequence[Member]
+    states: dict[tuple[str, int, int], int] = field(default_factory=dict)  # by `Member.place`
     labels: list[int] = field(default_factory=lambda: [-1])
     variables: dict[str, int] = field(default_factory=dict)  # with their numbers
     types: dict[str, str] = field(default_factory=dict)
@@ -120,10 +120,10 @@ class _Builder:
     def __post_init__(self) -> None:
         self.names = [each.names(query) for query, each in enumerate(self.queries)]
         self.layout, self.ranges = self._layout()
-        self.counts = {key.strand: place for place, key in enumerate(self.layout.keys) if key.kind in COUNTS}
+        self.counts = {key.beginning: place for place, key in enumerate(self.layout.keys) if key.kind in COUNTS}
 
-    def host(self) -> Host:
-        """The host of all queries."""
+    def merged(self) -> MergedQuery:
+        """The merged query of all queries."""
         for query in range(len(self.queries)):
             self._add(query)
         template = Template(
@@ -136,7 +136,7 @@ class _Builder:
         )
         whole = 0, len(self.layout.keys)
         places = {key: place for place, key in enumerate(self.layout.keys)}
-        return Host(
+        return MergedQuery(
             template,
             tuple(self.ends),
             tuple(
@@ -144,8 +144,8 @@ class _Builder:
                 for each, own in zip(self.queries, self.names, strict=True)
             ),
             {begin: tuple(found) for begin, found in self.starts.items()},
-            frozenset(state for place, state in self.states.items() if place[0] == "heart"),
-            (whole, *(whole if part == "heart" else self.ranges[strand] for part, strand, _ in self.states)),
+            frozenset(state for place, state in self.states.items() if place[0] == "loop"),
+            (whole, *(whole if part == "loop" else self.ranges[beginning] for part, beginning, _ in self.states)),
             tuple(self.names),
             {
                 own[variable]: role
@@ -157,16 +157,16 @@ class _Builder:
         )
 
     def _layout(self) -> tuple[Layout, dict[int, tuple[int, int]]]:
-        """What some query needs, strand after strand, behind the count of all trends; and the range of each strand."""
+        """What some query needs, beginning after beginning, behind the count of all trends; and the range of each."""
         keys: dict[ComponentKey, None] = {self.queries[0].draft.layout.keys[0]: None}
-        strands = dict.fromkeys(each.number for each in self.queries)
+        beginnings = dict.fromkeys(each.number for each in self.queries)
         ranges = {}
-        for strand in strands:
-            first = len(keys) if len(strands) > 1 else 0
+        for beginning in beginnings:
+            first = len(keys) if len(beginnings) > 1 else 0
             for each, own in zip(self.queries, self.names, strict=True):
-                if each.number == strand:
+                if each.number == beginning:
                     keys.update(dict.fromkeys(each.component(key, own) for key in each.draft.layout.keys))
-            ranges[strand] = first, len(keys)
+            ranges[beginning] = first, len(keys)
         return Layout(tuple(keys)), ranges
 
     def _add(self, query: int) -> None:
@@ -186,7 +186,7 @@ class _Builder:
         )
 
     def _state(self, query: int, state: int) -> int:
-        """The host's number of a state."""
+        """The merged query's number of a state."""
         each = self.queries[query]
         place, variable = each.place(query, state), each.draft.template.variable(state)
         if place not in self.states:
@@ -197,7 +197,7 @@ class _Builder:
         return self.states[place]
 
     def _guard(self, query: int, guard: Guard) -> int:
-        """The host's number of a negated pattern; those that are equal have one."""
+        """The merged query's number of a negated pattern; those that are equal have one."""
         inner, own = guard.template, self.names[query]
         key = self.queries[query].draft.guard(inner)
         if key not in self.guards:
@@ -208,7 +208,7 @@ class _Builder:
         return self.guards[key]
 
     def _pairs(self, query: int, template: Template) -> None:
-        """Take in the pairs of a template that have an adjacent predicate, by the host's names."""
+        """Take in the pairs of a template that have an adjacent predicate, by the merged query's names."""
         own, adjacent = self.names[query], self.queries[query].draft.analysed.adjacent
         for earlier, later in template.neighbours:
             if adjacent.get((earlier, later)):

@@ -1,4 +1,4 @@
-"""Sheets: rows of whole windows, column by column, in the order in which they are asked for.
+"""Row columns: rows of whole windows, column by column, in the order in which they are asked for.
 
 Whole windows of a batch come one after the other, and the groups of each in the order of their ranks (``window``). So
 the rows of a query need not be put in order, and each of their columns is what its numbers become in the result
@@ -16,7 +16,7 @@ from libc.string cimport memset
 
 from hamlet.kernel.cells cimport place_in_cell, words_in_cell, words_of
 from hamlet.kernel.column_builder cimport EXTREMUM, FLAG, INTEGER, PAIR, Form
-from hamlet.kernel.core cimport Core, Rows, Sheet, SheetColumn, enlarged, take_own
+from hamlet.kernel.core cimport Core, Rows, RowColumns, RowColumn, enlarged, take_own
 from hamlet.kernel.operators.simd.lanes cimport (
     CAST_DOUBLE,
     CAST_GREATEST_DOUBLE,
@@ -56,57 +56,57 @@ cdef inline Form form_of(const Component* c) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------ life
 
-cdef void load_sheets(Core* k, object queries) except *:
-    """Give sheets to some queries; the others' rows are never in order."""
+cdef void load_row_columns(Core* k, object queries) except *:
+    """Give ordered_queries to some queries; the others' rows are never in order."""
     cdef const Band* band
     cdef const Cast* cast
-    cdef SheetColumn* column
+    cdef RowColumn* column
     cdef int query, i, plane
-    k.sheet = <Sheet*> calloc(k.queries + 1, sizeof(Sheet))
-    if k.sheet == NULL:
+    k.row_columns = <RowColumns*> calloc(k.queries + 1, sizeof(RowColumns))
+    if k.row_columns == NULL:
         raise MemoryError
     for query in queries:
         if k.band_of[query] < 0:
             continue
         band = &k.band[k.band_of[query]]
         cast = band.cast + k.lane_of[query] * (band.places + 1)
-        k.sheet[query].columns = k.query[query].components
-        k.sheet[query].column = <SheetColumn*> calloc(k.query[query].components + 1, sizeof(SheetColumn))
-        if k.sheet[query].column == NULL:
+        k.row_columns[query].columns = k.query[query].components
+        k.row_columns[query].column = <RowColumn*> calloc(k.query[query].components + 1, sizeof(RowColumn))
+        if k.row_columns[query].column == NULL:
             raise MemoryError
         for i in range(k.query[query].components):
-            column, plane = &k.sheet[query].column[i], band.place[k.lane_of[query] * band.places + i]
+            column, plane = &k.row_columns[query].column[i], band.place[k.lane_of[query] * band.places + i]
             column.how, column.form, column.ordinal = cast[i].how, plane_form(band, plane), plane_ordinal(band, plane)
             if column.how == CAST_LEAST_INT or column.how == CAST_GREATEST_INT:
                 column.flip = lanes_value(0, False, column.how == CAST_LEAST_INT)
             column.doubles = column.how in (CAST_DOUBLE, CAST_SCALED, CAST_LEAST_DOUBLE, CAST_GREATEST_DOUBLE)
 
 
-cdef void free_sheets(Core* k) noexcept:
+cdef void free_row_columns(Core* k) noexcept:
     cdef int query, i
-    if k.sheet == NULL:
+    if k.row_columns == NULL:
         return
     for query in range(k.queries):
-        if k.sheet[query].column != NULL:
+        if k.row_columns[query].column != NULL:
             for i in range(k.query[query].components):
-                free(k.sheet[query].column[i].value)
-                free(k.sheet[query].column[i].exponent)
-                free(k.sheet[query].column[i].there)
-        free(k.sheet[query].column)
-        free(k.sheet[query].key)
-        free(k.sheet[query].window)
-        free(k.sheet[query].begin)
-    free(k.sheet)
+                free(k.row_columns[query].column[i].value)
+                free(k.row_columns[query].column[i].exponent)
+                free(k.row_columns[query].column[i].there)
+        free(k.row_columns[query].column)
+        free(k.row_columns[query].key)
+        free(k.row_columns[query].window)
+        free(k.row_columns[query].begin)
+    free(k.row_columns)
 
 
-cdef int make_room(Core* k, Sheet* s, Py_ssize_t rows) noexcept nogil:
+cdef int make_room(Core* k, RowColumns* s, Py_ssize_t rows) noexcept nogil:
     """Room for so many more rows. Returns a Failure."""
-    if s.count + rows > s.capacity and not enlarge_sheet(k, s, 2 * s.capacity + rows):
+    if s.count + rows > s.capacity and not enlarge_columns(k, s, 2 * s.capacity + rows):
         return OUT_OF_MEMORY
     return NO_FAILURE
 
 
-cdef int begin_run(Core* k, Sheet* s, int64_t window) noexcept nogil:
+cdef int begin_run(Core* k, RowColumns* s, int64_t window) noexcept nogil:
     """The rows that follow are of this window. Returns a Failure."""
     if s.runs and s.window[s.runs - 1] == window:
         return NO_FAILURE
@@ -118,9 +118,9 @@ cdef int begin_run(Core* k, Sheet* s, int64_t window) noexcept nogil:
     return NO_FAILURE
 
 
-cdef bint enlarge_sheet(Core* k, Sheet* s, Py_ssize_t capacity) noexcept nogil:
-    cdef const Query* q = &k.query[s - k.sheet]
-    cdef SheetColumn* column = s.column
+cdef bint enlarge_columns(Core* k, RowColumns* s, Py_ssize_t capacity) noexcept nogil:
+    cdef const Query* q = &k.query[s - k.row_columns]
+    cdef RowColumn* column = s.column
     cdef Form form
     cdef int i
     if not moved(k, <void**> &s.key, s.capacity, capacity, sizeof(int32_t)):
@@ -138,7 +138,7 @@ cdef bint enlarge_sheet(Core* k, Sheet* s, Py_ssize_t capacity) noexcept nogil:
     return True
 
 
-cdef bint enlarge_runs(Core* k, Sheet* s) noexcept nogil:
+cdef bint enlarge_runs(Core* k, RowColumns* s) noexcept nogil:
     cdef Py_ssize_t capacity = 2 * s.runs + 16
     if not moved(k, <void**> &s.window, s.runs, capacity, sizeof(int64_t)):
         return False
@@ -159,18 +159,18 @@ cdef inline bint moved(Core* k, void** memory, Py_ssize_t before, Py_ssize_t cap
 # ------------------------------------------------------------------------------------------------ taking rows
 
 cdef bint comes_last(const Core* k, int query) noexcept nogil:
-    """Whether all other rows of a query are of windows before those of its sheet."""
+    """Whether all other rows of a query are of windows before those of its row columns."""
     cdef const Rows* r = &k.rows[query]
     cdef Py_ssize_t i
     for i in range(r.count):
-        if r.window[i] >= k.sheet[query].window[0]:
+        if r.window[i] >= k.row_columns[query].window[0]:
             return False
     return True
 
 
-cdef object taken_sheet(Core* k, int query):
-    """Take the rows of a sheet, as `Kernel.take_sheet` gives them: the arrays are the sheet's memory itself."""
-    cdef Sheet* s = &k.sheet[query]
+cdef object taken_columns(Core* k, int query):
+    """Take the row columns of a query, as `Kernel.take_columns` gives them: the arrays are their memory itself."""
+    cdef RowColumns* s = &k.row_columns[query]
     cdef const Component* c = k.query[query].component
     cdef Py_ssize_t rows = s.count, runs = s.runs, capacity = s.capacity, i
     cdef Form form
@@ -212,10 +212,10 @@ cdef object given(Core* k, void** memory, Py_ssize_t rows, Py_ssize_t capacity, 
 
 
 cdef int unroll(Core* k, int query) noexcept nogil:
-    """Put the rows of a sheet behind those that are in no order. Returns a Failure."""
-    cdef Sheet* s = &k.sheet[query]
+    """Put the rows of a row columns behind those that are in no order. Returns a Failure."""
+    cdef RowColumns* s = &k.row_columns[query]
     cdef const Query* q = &k.query[query]
-    cdef const SheetColumn* column
+    cdef const RowColumn* column
     cdef const Component* c
     cdef uint64_t* to
     cdef uint64_t* row
