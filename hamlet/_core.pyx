@@ -800,7 +800,7 @@ cdef class Kernel(Interface):
         cdef uint8_t[::1] view = found
         for number in range(k.bands):
             for key in range(k.keys):
-                if k.band[number].seat[key].block != NULL:
+                if k.band[number].key_slot[key].block != NULL:
                     view[key] = 1
                     states -= k.band[number].queries
         for key in range(k.keys if states else 0):  # of queries that are in no band, or were handed over
