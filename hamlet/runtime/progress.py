@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 Advance = Callable[[int], None]
 Progress = Advance | bool | None
-_PATIENCE = 1.0  # seconds before a bar appears: a short run shows none
+_GRACE = 1.0  # seconds before a bar appears: a short run shows none
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ def _late_bar(stack: contextlib.ExitStack, total: int | None) -> Advance:
 
     def told(done: int) -> None:
         nonlocal advance
-        if advance is None and time.monotonic() - began >= _PATIENCE:
+        if advance is None and time.monotonic() - began >= _GRACE:
             advance = stack.enter_context(bar(total))
         if advance is not None:
             advance(done)

@@ -235,7 +235,7 @@ def test_progress(notation: str, form: str, folder: Path, monkeypatch: pytest.Mo
     for asked in (None, False, True):
         assert _rows(notation, events, progress=asked)
     assert not shown, "a bar of a short run"
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_GRACE", 0.0)
     for asked, notebook, expected in (
         (None, False, False),
         (False, True, False),
