@@ -1,9 +1,10 @@
 """The Cython extensions, nothing else; all metadata stands in pyproject.toml.
 
-``HAMLET_DEBUG_BUILD=1`` builds the same sources with bounds checks, C-level assertions and debug symbols
-(``make debug``). ``HAMLET_LATER=1`` compiles nothing: `make` installs what is needed first, then compiles in place, and
-pip would do the same work before. Never ``-march=native``: a wheel has to run on other machines than the one that built
-it.
+``HAMLET_DEBUG_BUILD=1`` builds the same sources with bounds checks, C-level assertions and debug symbols (``make
+debug``). ``HAMLET_SANITIZE=1`` has the address sanitizer look at every access (`fuzz/README.md`: its runtime is loaded
+before Python, and nothing is linked with one). ``HAMLET_LATER=1`` compiles nothing: `make` installs what is needed
+first, then compiles in place, and pip would do the same work before. Never ``-march=native``: a wheel has to run on
+other machines than the one that built it.
 """
 
 import os
@@ -14,6 +15,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = os.environ.get("HAMLET_DEBUG_BUILD") == "1"
+SANITIZE = os.environ.get("HAMLET_SANITIZE") == "1"
 LATER = os.environ.get("HAMLET_LATER") == "1"
 PACKAGES = ("hamlet", "optimizer")
 SHARED = "hamlet._shared"  # what Cython would else write into each module that knows memory views
@@ -46,6 +48,8 @@ def extension(source: Path) -> Extension:
             "-fno-strict-aliasing",
             "-ffp-contract=off",
             *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-g0"]),
+            # GCC 12 fails at the vectors of simd below -O2
+            *(["-O3" if "simd" in source.parts else "-O1", "-g1", "-fsanitize=address"] if SANITIZE else []),
             "-Wno-maybe-uninitialized",
             "-Wno-unused-variable",
         ],

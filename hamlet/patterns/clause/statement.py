@@ -84,7 +84,7 @@ def parse(reports: Reports, dialect: str = "duckdb") -> Script:
             place += 1
         script.statements.append(statement)
     if not script.statements and not reports.errors:
-        reports.error("there is no statement", Span(0, max(1, len(text))), "SELECT ... FROM t MATCH_RECOGNIZE (...)")
+        reports.error("there is no statement", Span(0, len(text)), "SELECT ... FROM t MATCH_RECOGNIZE (...)")
     return script
 
 
