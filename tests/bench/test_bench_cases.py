@@ -191,7 +191,12 @@ def test_streams_have_the_bursts_that_they_promise(lengths: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize(
-    "subject", [lambda: row_patterns.VShape(2_000, 40, 3), lambda: row_patterns.Failing("(a+)+ b", 2_000)]
+    "subject",
+    [
+        lambda: row_patterns.VShape(2_000, 40, 3),
+        lambda: row_patterns.Failing("(a+)+ b", 2_000),
+        *row_patterns._sizes(1_000).values(),
+    ],
 )
 def test_row_patterns_answer_and_run(subject: Callable[[], Subject]) -> None:
     made = subject()

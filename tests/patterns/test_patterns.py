@@ -390,6 +390,15 @@ def test_the_page_draws_the_automaton(tmp_path: Path) -> None:
         assert part in page
 
 
+@pytest.mark.parametrize("dialect", ["duckdb", "snowflake"])
+def test_lag_and_lead_are_other_names(dialect: str) -> None:
+    text = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES LEAD(LAST(v)) AS later, lag(FIRST(v), 1) AS before
+    PATTERN (up+) DEFINE up AS v > LAG(v))"""
+    events = {"t": [{"ts": ts, "v": v} for ts, v in enumerate([2, 3, 0, 5, 6])]}
+    found = hamlet.sql(text, events, dialect=dialect).rows()
+    assert found == [{"later": 0, "before": 2}, {"later": None, "before": 0}]
+
+
 def test_stats_count_what_was_read_and_found() -> None:
     clause = "MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (u+) DEFINE u AS v > 1)"
     events = [{"ts": ts, "v": v} for ts, v in enumerate([2, 3, 0, 5, 6])]

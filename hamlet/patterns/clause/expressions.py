@@ -20,6 +20,7 @@ LABEL = "__hamlet_label_"  # without quotes, which mean texts in some dialects
 NUMBER = "__hamlet_match_number_"
 _NAVIGATION = {"FIRST", "LAST", "PREV", "NEXT"}
 _OWN = {*_NAVIGATION, "CLASSIFIER", "MATCH_NUMBER"}
+_SYNONYMS = {"LAG": "PREV", "LEAD": "NEXT"}  # as Snowflake has them
 _FARTHEST = 2**31 - 2
 
 Mode = Literal["RUNNING", "FINAL"]
@@ -198,7 +199,14 @@ class ExpressionReader:
         return self._read(expression, variable)
 
     def _inside(self, span: Span) -> list[Token]:
-        return [each for each in self._tokens if span.start <= each.span.start and each.span.end <= span.end]
+        found = [each for each in self._tokens if span.start <= each.span.start and each.span.end <= span.end]
+        for place, each in enumerate(found[:-1]):
+            called = (
+                each.kind == "word" and found[place + 1].text == "(" and (not place or found[place - 1].text != ".")
+            )
+            if called and each.text.upper() in _SYNONYMS:
+                found[place] = replace(each, text=_SYNONYMS[each.text.upper()])
+        return found
 
     def _read(self, expression: Expression, defined: str | None) -> Read:
         scope = _Scope(self, self._inside(expression.span), defined)
