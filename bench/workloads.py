@@ -9,6 +9,7 @@ from bench.streams import TYPES
 
 STRIDE = 389  # prime, so that queries side by side differ in everything and none comes twice
 RIDES = ("SEQ(Request, Travel+)", "SEQ(Request, Travel+, NOT Pool, Dropoff)", "(SEQ(Request, Travel+))+")
+EVENT_ITEMS = ("COUNT(EVENTS {v})", *(f"{each}(EVENTS {{v}}.value)" for each in ("SUM", "AVG", "MIN", "MAX")))
 MIXED = ("", ", SUM({y}.value)", ", AVG({y}.value)", ", MIN({y}.value)", ", MAX({y}.value)")
 
 
@@ -39,16 +40,42 @@ def five_shapes_fifty(within: str) -> str:
 
 def neighbours_fifty(within: str) -> str:
     """50 distinct queries per key of five shapes over rotating letters, with five aggregates in turns."""
-    shapes = ("SEQ({a}, {b}+)", "SEQ({a}, {b}+, {c})", "(SEQ({a}, {b}+))+", "SEQ({a}+, {c})", "SEQ({a}, {b}+, NOT {c})")
     items = ("COUNT(*)", "SUM({v}.value)", "AVG({v}.value)", "COUNT({v})", "MAX({v}.value)")
     found = []
+    for number, (pattern, repeated) in enumerate(_rotating_fifty()):
+        turn, letter = divmod(number, 5)
+        item = items[(letter + turn) % 5].format(v=repeated)
+        found.append(f"RETURN key, {item} PATTERN {pattern} GROUP-BY key {within};\n")
+    return "".join(found)
+
+
+def _rotating_fifty() -> Iterator[tuple[str, str]]:
+    """50 distinct patterns of five shapes over rotating letters, each with the variable that repeats in it."""
+    shapes = ("SEQ({a}, {b}+)", "SEQ({a}, {b}+, {c})", "(SEQ({a}, {b}+))+", "SEQ({a}+, {c})", "SEQ({a}, {b}+, NOT {c})")
     for number in range(50):
         turn, letter = divmod(number, 5)
         further = turn // 5
         a, b, c = (TYPES[(letter + step) % 5] for step in (0, 1 + further, 2 + 2 * further))
         shape = shapes[turn % 5]
-        item = items[(letter + turn) % 5].format(v=a if "{a}+" in shape else b)
-        found.append(f"RETURN key, {item} PATTERN {shape.format(a=a, b=b, c=c)} GROUP-BY key {within};\n")
+        yield shape.format(a=a, b=b, c=c), a if "{a}+" in shape else b
+
+
+def told_fifty(items: Sequence[str], group: str, within: str) -> str:
+    """50 distinct queries of the five shapes of `neighbours_fifty`, per key and what `group` names.
+
+    Parameters
+    ----------
+    items : sequence of str
+        In turns; ``{v}`` is the variable that repeats.
+    group : str
+        In GROUP-BY besides the key; may be empty.
+    within : str
+    """
+    found = []
+    for number, (pattern, repeated) in enumerate(_rotating_fifty()):
+        more = f", {group.format(v=repeated)}" if group else ""
+        item = items[(number + number // 5) % len(items)].format(v=repeated)
+        found.append(f"RETURN key{more}, {item} PATTERN {pattern} GROUP-BY key{more} {within};\n")
     return "".join(found)
 
 

@@ -45,6 +45,9 @@ FEATURES = {
     "sharing": Features(queries=6, adjacent=False),
     "tumbling": Features(queries=6, adjacent=False, equivalence=False, tumbling=True),
     "large tumbling": Features(queries=4, adjacent=False, equivalence=False, local=False, tumbling=True, large=True),
+    "logged": Features(queries=6, events=12, adjacent=False, matched=True, taken=True, once=True),
+    "logged values": Features(queries=5, events=14, adjacent=False, local=False, taken=True, once=True),
+    "logged events": Features(queries=6, events=12, adjacent=False, matched=True, once=True),
     "large": Features(local=False, adjacent=False, large=True),
     "large pairs": Features(local=False, adjacent=False, large=True, conjunction=True),
 }

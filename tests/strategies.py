@@ -72,6 +72,8 @@ class Features:
         Arithmetic in RETURN; HAVING; TOP; COUNT(DISTINCT ..) and APPROX_COUNT_DISTINCT.
     matched, taken : bool
         Aggregates over EVENTS; FIRST, LAST and COUNT in GROUP-BY.
+    once : bool
+        No aggregates over all trends but COUNT(*).
     chained : bool
         Queries that ask about the rows of earlier ones.
     large : bool
@@ -107,6 +109,7 @@ class Features:
     distinct: bool = False
     matched: bool = False
     taken: bool = False
+    once: bool = False
     chained: bool = False
 
 
@@ -369,7 +372,7 @@ class Draft:
                 f"{self.pick(present)}.{self.pick(['v', 'w', 'time'] if self.asked else ['v', 's', 'w', 'k', 'g'])}"
             )
             items += self.pick([[f"COUNT(DISTINCT {counted})"], [f"APPROX_COUNT_DISTINCT({counted})"], []])
-        for _ in range(self.pick([1, 2, 3]) if self.features.matched else 0):
+        for _ in range(self.pick([1, 2, 3] if not self.features.once else [0, 1, 2]) if self.features.matched else 0):
             variable, attribute = self.pick(present), self.pick(["v", "v", "w"])
             item = self.pick(
                 [
@@ -378,7 +381,7 @@ class Draft:
                 ]
             )
             items.append(f"LOG2({item})" if self.percent(10) else item)
-        for _ in range(self.pick([0, 1, 2, 3])):
+        for _ in range(0 if self.features.once else self.pick([0, 1, 2, 3])):
             variable = self.pick(present)
             attribute = self.pick(["v", "v", "w", "time"])
             item = self.pick(

@@ -30,6 +30,7 @@ from bench.cases import (
     slices,
     specifications,
     stream_rate,
+    trends_told,
     verdicts,
 )
 from bench.subject import Case
@@ -39,6 +40,7 @@ CASES: dict[str, Case] = {
     **row_patterns.CASES,
     **limits.CASES,
     **neighbours.CASES,
+    **trends_told.CASES,
     **curves.CASES,
     **scale.CASES,
     **sharing.CASES,

@@ -28,7 +28,7 @@ from hamlet.checkpoint.columns import WORD, BlobReader, BlobWriter, Json, text
 from hamlet.errors import HamletError, MemoryLimitError, RestoreError
 from hamlet.version import __version__
 
-FORMAT = 10
+FORMAT = 11
 MAGIC = b"\x93HAMLET\n"
 HEAD = struct.Struct("<8sII24sQ32s")
 _OWN = ("version", "byte_order", "notation", "text")

@@ -198,7 +198,7 @@ class ClosedRows:
         windows, owners = windows.copy(), keys.astype(np.int32)
         attributes = {}
         for name, number in zip(query.analysed.grouping, query.group, strict=True):
-            numbers, ranks, _ = Ranks(self.index, (number,)).of(keys)
+            numbers, ranks, _ = self._ranks.setdefault((number,), Ranks(self.index, (number,))).of(keys)
             attributes[name] = self.index.column(number, owners), ranks[numbers]
         self._drop([part])
         return grouped(query, windows, attributes, marks, columns, self._strings.texts, self._schema)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hamlet.engine.group_order import ordinals
 from hamlet.input.columns import Int64Array
+from hamlet.kernel.column_builder import in_order
 from hamlet.language.query import Attribute, AttributeType, Taken
 from hamlet.language.schema import Schema
 from hamlet.output.components import Column, Values, merged_runs, taken
@@ -22,6 +23,9 @@ from hamlet.output.rows import Closed, group_type, presenter_of
 from hamlet.planner.aggregates import ComponentKey
 from hamlet.planner.compiled import CompiledQuery
 
+_SPARSE = 4  # times as many values of a column as rows, and ..
+_ROOM = 4096  # .. besides these, need no numbers of their own
+_MOST = 1 << 62
 _VALUED = 2  # in the first number of a value: there is one
 
 Ranked = tuple[Values, Int64Array]  # values of a group, and numbers that are ordered as they are, NULL first
@@ -59,18 +63,40 @@ def grouped(
         else _taken(query, each, marks[:, next(places)], texts, schema)
         for each in query.analysed.groups
     ]
-    ranks = [rank for _, rank in groups]
-    order = np.lexsort((*reversed(ranks), windows))
-    fresh = np.zeros(len(order), np.bool_)
-    fresh[:1] = True
-    for each in (windows, *ranks):
-        fresh[1:] |= each[order[1:]] != each[order[:-1]]
-    starts = np.nonzero(fresh)[0]
+    numbers, limit = _numbered([windows, *(rank for _, rank in groups)])
+    order = in_order(numbers, limit)
+    ordered = numbers[order]
+    starts = _changes(ordered)
     chosen = order[starts]
-    merged = [
-        merged_runs(key, taken(column, order), starts) for key, column in zip(query.layout.keys, columns, strict=True)
-    ]
-    return Closed(Runs.of(windows[chosen]), tuple(values.chosen(chosen) for values, _ in groups), merged)
+    merged = [taken(column, order) for column in columns]
+    if len(starts) < len(order):
+        merged = [merged_runs(key, each, starts) for key, each in zip(query.layout.keys, merged, strict=True)]
+    windows = windows[chosen]
+    edges = _changes(windows)
+    runs = Runs(windows[edges], np.diff(edges, append=len(windows)))
+    return Closed(runs, tuple(values.chosen(chosen) for values, _ in groups), merged)
+
+
+def _numbered(columns: Sequence[Int64Array]) -> tuple[Int64Array, int]:
+    """A number for each row, ordered as rows are by their columns, the first one first; and what all are below."""
+    numbers, limit = np.zeros(len(columns[0]), np.int64), 1
+    for each in columns:
+        low, high = int(each.min()), int(each.max())
+        if high - low < _SPARSE * len(each) + _ROOM:
+            each = each - low
+        else:
+            each = np.unique(each, return_inverse=True)[1]
+        size = int(each.max()) + 1
+        if limit * size >= _MOST:
+            numbers = np.unique(numbers, return_inverse=True)[1]
+            limit = int(numbers.max()) + 1
+        numbers, limit = numbers * size + each, limit * size
+    return numbers, limit
+
+
+def _changes(numbers: Int64Array) -> Int64Array:
+    """The places at which another number begins than the one before, the first one among them."""
+    return np.append(np.zeros(1, np.int64), np.nonzero(numbers[1:] != numbers[:-1])[0] + 1)
 
 
 def _taken(
@@ -96,8 +122,12 @@ def _taken(
         present = _presenter(each, type, arrow_type, schema)
         found = zip(numbers.tolist(), valid.tolist(), strict=True)
         values = Values([present(ticks) if there else None for ticks, there in found])
-    _, ranks = np.unique(codes, return_inverse=True)
-    return values, np.where(valid, np.asarray(ranks, np.int64) + 1, 0)
+    ranks = codes
+    if codes.dtype != np.int64 or int(codes.min()) == np.iinfo(np.int64).min:
+        ranks = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    if valid.all():
+        return values, ranks
+    return values, np.where(valid, ranks, int(ranks.min()) - 1)
 
 
 def _presenter(each: Taken, type: AttributeType, arrow_type: Any, schema: Schema) -> Callable[[int], Any]:

@@ -12,6 +12,7 @@ Bools = npt.NDArray[np.bool_]
 def by_window(
     windows: Int64Array, keys: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int
 ) -> tuple[Int64Array, npt.NDArray[np.int32], Int64Array, Int64Array]: ...
+def in_order(numbers: Int64Array, limit: int) -> Int64Array: ...
 def gathered(
     words: Words,
     widths: npt.NDArray[np.int32],

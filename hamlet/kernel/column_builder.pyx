@@ -189,6 +189,30 @@ def by_window(
     return order, taken, found, counts
 
 
+def in_order(const int64_t[::1] numbers, int64_t limit):
+    """The places of numbers in ascending order, equal ones as they come.
+
+    Parameters
+    ----------
+    numbers : int64 array of shape (n,)
+        From 0 to below `limit`.
+    limit : int
+
+    Returns
+    -------
+    int64 array of shape (n,)
+    """
+    cdef Py_ssize_t n = len(numbers), done = 0
+    order = np.empty(n, np.int64)
+    cdef int64_t[::1] rows = order
+    if n:
+        with nogil:
+            done = order_rows(&numbers[0], n, limit, &rows[0])
+    if done < 0:
+        raise MemoryError
+    return order
+
+
 # ------------------------------------------------------------------------------------------------- words to columns
 
 

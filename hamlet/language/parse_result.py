@@ -21,6 +21,7 @@ from hamlet.language.cursor import Cursor
 from hamlet.language.parse_condition import parse_condition, parse_number, parse_value
 from hamlet.language.query import Aggregate, Attribute, Condition, Expression, Group, Literal, Log2, Taken, Top
 
+_OF_SORTED_VALUES = frozenset({"MEDIAN", "MODE", "QUANTILE", "PERCENTILE", "PERCENTILE_CONT", "PERCENTILE_DISC"})
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT_DISTINCT")
 _COLUMNS = "COUNT(*), SUM(T.duration) and T.district are result columns"
 _TOP_USAGE = "rows are kept by TOP 3 BY COUNT(*), or TOP 3 BY COUNT(*) ASC for the smallest"
@@ -130,6 +131,11 @@ def _aggregate(cursor: Cursor) -> Aggregate:
     function = token.value.upper()
     if function not in _AGGREGATES:
         hint = "the aggregates are COUNT, SUM, AVG, MIN, MAX and APPROX_COUNT_DISTINCT, and LOG2 of what they give"
+        if function in _OF_SORTED_VALUES:
+            hint += (
+                "; SQL gives it of a row for each value: write FIRST(T.speed) AS x and GROUP-BY FIRST(T.speed) here, "
+                "then SELECT median(x) about the rows"
+            )
         raise cursor.fail(f"there is no aggregate '{token.value}'", token.span, hint)
     cursor.advance()  # the parenthesis
     usage = "write COUNT(*) for trends or COUNT(T) for events" if function == "COUNT" else f"write {function}(T.speed)"
@@ -164,9 +170,11 @@ def _aggregate(cursor: Cursor) -> Aggregate:
             span = cursor.peek().span.to(cursor.peek(1).span)
             raise cursor.fail("COUNT takes a variable, not an attribute", span, hint)
     if not cursor.take(")"):
-        raise cursor.expected(
-            ["')'"], f"{usage}; arithmetic on attributes is for WHERE", after=cursor.since(token.span)
-        )
+        hint = f"{usage}; arithmetic on attributes is for WHERE"
+        if function == "AVG" and attribute is not None and cursor.at("-"):
+            mean = "AVG(EVENTS " if events else "AVG("
+            hint += f"; a mean difference is a difference of means: {mean}{variable}.{attribute}) - {mean}T.speed)"
+        raise cursor.expected(["')'"], hint, after=cursor.since(token.span))
     return Aggregate(function, variable, attribute, events, span=cursor.since(token.span))
 
 

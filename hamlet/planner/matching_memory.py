@@ -15,6 +15,8 @@ from optimizer.bounds import Bound, Line
 PLACE = 8 + 2 * 2 * 16  # a partition's pointer, and its entries of the calendar, which grows by doubling
 GROWTH = 3  # a list grows by doubling, and its old block is there while it is copied
 HEAD = 2  # words of a node before its value
+ENTRY = 4  # words of a log's entry before attributes: time, step, bits that may be bound, and that are emptied
+LOOKED_THROUGH = 6  # words for an event while its window is looked through
 LONG_LANE = 8  # nodes of one lane that are not compared with each other
 LIMBS = 3  # of a small count: a step's head-room, a quarter more, and one
 
@@ -48,6 +50,8 @@ def _bound(tables: MatchingTables) -> Bound:
     lists = len(tables.states) + len(tables.end_guards) + 1 + len(tables.stores)
     partition = SIZES["partition"] + lists * (SIZES["nodes"] + ALLOCATION) + 2 * WORD * (guard_states + guards)
     partition += ALLOCATION + PLACE
+    if tables.logs:
+        return _of_log(partition, tables)
     apart = 1 if not guards else LONG_LANE + guard_states + guards  # nodes of a lane that a guard may tell apart
     looks_back = bool(tables.stores)  # nodes of all steps are kept apart
     lane, by_event = [], []
@@ -72,6 +76,13 @@ def _bound(tables: MatchingTables) -> Bound:
     if panes:
         return _with(partition, _sum([_times(totals, GROWTH * panes), back]), tables, lane, by_event, stored)
     return _with(partition, Line(0, 0), tables, [*lane, totals], by_event, stored)
+
+
+def _of_log(partition: int, tables: MatchingTables) -> Bound:
+    """Of a query that logs its events, as if it were alone: what each takes is there however many windows it is in."""
+    columns = len({column for _, _, column in tables.recorded()}) + len(tables.takings)
+    entry = ENTRY + columns + (columns + 7) // 8
+    return Bound(partition, Line(0, 0), GROWTH * WORD * (entry + LOOKED_THROUGH), Line(0, 0), _node(tables, 1))
 
 
 def _with(

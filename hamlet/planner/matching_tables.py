@@ -52,6 +52,7 @@ class MatchingTables:
     event_sets: list[tuple[int, int, int]] = field(default_factory=list)
     takings: list[tuple[int, ...]] = field(default_factory=list)
     logs: bool = False  # whether events are logged, and looked through when a window closes
+    over_events: bool = False  # whether it is enough to know that there is a trend, not how many
     slides: bool = False  # whether sums over trends of limited length are sliding products, and the store is a log
     predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
@@ -65,6 +66,17 @@ class MatchingTables:
     def slots(self) -> int:
         """How many sums a sliding product has: a state, once for each set of guards on the ways that leave it."""
         return len({(source, guards) for source, guards, _ in self.ways if source > START})
+
+    def logged_slots(self) -> tuple[list[tuple[int, int]], set[tuple[int, int]]]:
+        """The slots of a log, (state, guard set), in their order; and those in which trends end.
+
+        A state is a slot once for each set of guards on the ways and ends that leave it; the start is one, too.
+        """
+        ways = [way for _, _, begin, end in self.arrivals for way in self.ways[begin:end]]
+        ends = {(state, NONE) for state, row in enumerate(self.states) if row[5]}
+        for state, row in enumerate(self.states):
+            ends |= {(state, self.end_guards[end]) for end in self.members[row[6] : row[7]]}
+        return sorted(ends | {(source, guards) for source, guards, _ in ways}), ends
 
     def recorded(self) -> list[tuple[int, int, int]]:
         """(traced variable, place, event column) of the attributes that records of matched events keep."""
@@ -154,6 +166,7 @@ class MatchingWriter:
                 )
             )
         self._trace()
+        tables.over_events = is_over_events(self.query)
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
         tables.logs = self._logs()
@@ -164,12 +177,18 @@ class MatchingWriter:
         return tables
 
     def _logs(self) -> bool:
-        """Whether a bit for each state tells which events trends take: nothing else is asked, all may be skipped."""
+        """Whether a window can be looked through when it closes: all may be skipped, and neighbours are not compared.
+
+        Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
+        have reached it; and where trends are counted they are in integers, by at most one thing that they took.
+        """
         tables = self.tables
         plain = self.query.query.semantics is Semantics.ANY and tables.span < 0 and tables.gap < 0
-        alone = is_over_events(self.query) and all(key.once for key in self.layout.keys[1:]) and not tables.takings
-        free = not (tables.predicates or tables.guard_arrivals or tables.end_guards or self.automaton.only_moves)
-        return plain and alone and free and len(self.query.patterns) == 1 and len(tables.states) <= _BITS
+        free = not (tables.predicates or tables.stores or self.automaton.only_moves) and len(self.query.patterns) == 1
+        once = all(key.once for key in self.layout.keys[1:])
+        counted = tables.exact and len(tables.takings) == (not tables.traced)
+        asked = once and (counted or (tables.over_events and not tables.takings))
+        return plain and free and asked and only_single_events(tables) and len(tables.logged_slots()[0]) <= _BITS
 
     def _trace(self) -> None:
         """What is kept of the events that aggregates over matched events, and groups, ask for."""
@@ -291,6 +310,13 @@ class MatchingWriter:
         return self.predicate_numbers[place, pair]
 
 
+def only_single_events(tables: MatchingTables) -> bool:
+    """Whether every event of a negated pattern is a match of it."""
+    return all(
+        final and (NONE, NONE, NONE) in tables.ways[begin:end] for _, _, begin, end, _, final in tables.guard_arrivals
+    )
+
+
 def why_no_product(query: AnalysedQuery, tables: MatchingTables) -> str | None:
     """Why trends of limited length are kept by the time at which they begin; None where a sliding product serves."""
     if tables.span < 0 or tables.gap >= 0:
@@ -305,9 +331,7 @@ def why_no_product(query: AnalysedQuery, tables: MatchingTables) -> str | None:
         return "events of trends are told apart"
     if tables.end_guards:
         return "a negated pattern at the end looks ahead"
-    if not all(
-        final and (NONE, NONE, NONE) in tables.ways[begin:end] for _, _, begin, end, _, final in tables.guard_arrivals
-    ):
+    if not only_single_events(tables):
         return "a negated pattern has more than one event"
     return None
 

@@ -42,6 +42,10 @@ EARLIER = "v.user = p.user AND v.time < p.time"
 FIRST_VIEW = "first AS (SELECT user, min(time) t, arg_min(channel, time) ch FROM c WHERE type = 'view' GROUP BY user)"
 BOUGHT = "EXISTS (SELECT 1 FROM c p WHERE p.type = 'purchase' AND p.user = first.user AND p.time > first.t)"
 
+# of every user the first view, and the next purchase
+WAITS = f"""WITH {FIRST_VIEW} SELECT first.user, t, min(p.time) - t AS wait FROM first, c p
+            WHERE p.type = 'purchase' AND p.user = first.user AND p.time > t GROUP BY first.user, t"""
+
 QUESTIONS = {
     "conversion by channel of first touch": (
         """RETURN FIRST(v.channel), COUNT(EVENTS v) PATTERN SEQ(NOT view n, view v, purchase p) WHERE [user]
@@ -58,6 +62,11 @@ QUESTIONS = {
            GROUP-BY user WITHIN ALL""",
         f"""WITH {FIRST_VIEW} SELECT first.user, min(p.time) - t FROM first, c p
             WHERE p.type = 'purchase' AND p.user = first.user AND p.time > t GROUP BY first.user, t""",
+    ),
+    "mean time from the first view to the next purchase": (
+        """RETURN AVG(p.time) - AVG(v.time) AS mean PATTERN SEQ(NOT view n, view v, purchase p) SEMANTICS NEXT
+           WHERE [user] WITHIN ALL""",
+        f"SELECT avg(wait) FROM ({WAITS})",
     ),
     "users who viewed at least three times before buying": (
         "RETURN user, COUNT(EVENTS p) PATTERN SEQ(view v{3}, purchase p) GROUP-BY user WITHIN ALL",
@@ -105,6 +114,21 @@ QUESTIONS = {
                SELECT 1 FROM c q WHERE q.type = 'purchase' AND q.user = p.user AND
                ((q.time > p.time AND q.price > p.price) OR (q.time < p.time AND q.price < p.price)))""",
     ),
+    "purchases in three rising steps": (
+        "RETURN COUNT(EVENTS p) PATTERN purchase p{3} WHERE [user] AND p.price < NEXT(p).price WITHIN ALL",
+        """WITH q AS (SELECT *, row_number() OVER () id FROM c WHERE type = 'purchase'),
+                steps AS (SELECT a.id a, b.id b, d.id d FROM q a, q b, q d
+                WHERE a.user = b.user AND b.user = d.user AND a.time < b.time AND b.time < d.time
+                AND a.price < b.price AND b.price < d.price)
+           SELECT count(*) FROM (SELECT a FROM steps UNION SELECT b FROM steps UNION SELECT d FROM steps)""",
+    ),
+    "views, carts and purchases whose products rise at every step": (
+        """RETURN COUNT(EVENTS p) PATTERN SEQ(view v, cart k, purchase p)
+           WHERE [user] AND v.product < NEXT(k).product AND k.product < NEXT(p).product WITHIN ALL""",
+        """SELECT count(*) FROM c p WHERE type = 'purchase' AND EXISTS (SELECT 1 FROM c v, c k WHERE v.type = 'view'
+           AND k.type = 'cart' AND v.user = p.user AND k.user = p.user AND v.time < k.time AND k.time < p.time
+           AND v.product < k.product AND k.product < p.product)""",
+    ),
     "purchases within 30 minutes of a view": (
         """RETURN COUNT(EVENTS p), SUM(EVENTS p.price) PATTERN SEQ(view v, purchase p) WHERE [user]
            SPAN 30 min WITHIN ALL""",
@@ -133,6 +157,26 @@ def test_the_obvious_text_gives_the_number_of_sql(question: str) -> None:
         expected = database.execute(sql).fetchall()
     assert expected
     assert rounded([tuple(row.values())[3:] for row in rows]) == rounded(expected)
+
+
+def test_median_and_mean_of_waits() -> None:
+    """MEDIAN is no aggregate: the error names the text that gives a row for each wait, and SQL about these rows."""
+    with pytest.raises(hamlet.HamletError, match="there is no aggregate 'MEDIAN'") as refused:
+        hamlet.Workload.parse("RETURN MEDIAN(p.time - v.time) PATTERN SEQ(view v, purchase p) WHERE [user] WITHIN ALL")
+    assert "GROUP-BY FIRST(T.speed)" in str(refused.value)
+    assert "SELECT median(x) about the rows" in str(refused.value)
+    with pytest.raises(hamlet.HamletError, match=r"AVG\(p.time\) - AVG\(T.speed\)"):
+        hamlet.Workload.parse("RETURN AVG(p.time - v.time) PATTERN SEQ(view v, purchase p) WHERE [user] WITHIN ALL")
+    text = """RETURN user, FIRST(p.time) - FIRST(v.time) AS x PATTERN SEQ(NOT view n, view v, purchase p) SEMANTICS NEXT
+              GROUP-BY user, FIRST(v.time), FIRST(p.time) WITHIN ALL"""
+    waits = hamlet.run(hamlet.Workload.parse(text), CLICKS).table("q1")
+    with duckdb.connect() as database:
+        database.register("c", CLICKS)
+        database.register("waits", waits)
+        found = database.execute("SELECT median(x), avg(x), count(*) FROM waits").fetchall()
+        expected = database.execute(f"SELECT median(wait), avg(wait), count(*) FROM ({WAITS})").fetchall()
+    assert rounded(found) == rounded(expected)
+    assert expected[0][2] > 50
 
 
 def rounded(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -66,7 +66,7 @@ cdef int write_partition(Writer* to, const Table* t, const Partition* p, int64_t
         count = p.dictionary[number].count
         if put(to, &count, 1) or put(to, p.dictionary[number].value, count):
             return 1
-    if t.traces:
+    if t.traces or t.log != NULL:
         numbers[0], numbers[1] = max(p.lineage.count - 1, 0), p.lineage.records  # vertex 0 is in every graph
         if put(to, numbers, 2) or put(to, p.lineage.vertex + 1, numbers[0]):
             return 1
@@ -104,6 +104,8 @@ cdef Partition* read_partition(Core* k, Reader* source, int64_t* slot) noexcept 
         return NULL
     slot[0] = numbers[0]
     t = NULL if numbers[0] < 0 else &k.query[slot[0] % k.queries]
+    if t != NULL and t.log != NULL and not t.keeps_log:
+        t = NULL  # another query has its events
     if t == NULL or not are_possible(t, numbers, source.most + SPARE_WORDS):
         source.left = -1
         return NULL
@@ -156,7 +158,7 @@ cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noex
                 return False
             if number_value(k, t, p, number, value):
                 return False
-    if t.traces and not read_lineage(k, t, p, source):
+    if (t.traces or t.log != NULL) and not read_lineage(k, t, p, source):
         return False
     if t.takings and not read_marks(k, t, p, source):
         return False
@@ -212,7 +214,7 @@ cdef bint read_lineage(Core* k, const Table* t, Partition* p, Reader* source) no
     graph.vertex[0] = 0
     if not get(source, graph.vertex + 1, numbers[0]) or not get(source, graph.record, graph.records * t.record_words):
         return False
-    if not (is_log(t, p) if t.logs else is_lineage(t, p)):
+    if not (is_log(t, p, source.limits) if t.log != NULL else is_lineage(t, p)):
         source.left = -1
         return False
     return True

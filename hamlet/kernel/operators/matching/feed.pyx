@@ -6,7 +6,7 @@ An event is a word: its key in the high half, its row in the low one.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.cells cimport floor_divide, lowest_window
+from hamlet.kernel.cells cimport floor_divide, limbs_nonzero, lowest_window
 from hamlet.kernel.operators.matching.reach cimport close_windows, log_event
 from hamlet.kernel.operators.matching.state cimport new_partition
 from hamlet.kernel.operators.matching.step cimport order_of, take_apart, take_step
@@ -66,15 +66,16 @@ cdef int take_events(
 ) noexcept nogil:
     """All events of a batch, by key, then time; times and classes in the same order, orders by row. A Failure."""
     cdef Py_ssize_t begin = 0, end, at, after, last
-    cdef int query, failure
+    cdef int query, taker, failure
     while begin < n:
         end = begin + 1
         while end < n and event[end] >> 32 == event[begin] >> 32:
             end += 1
         if begin + AHEAD < n:
             fetch(k.partition[(event[begin + AHEAD] >> 32) * k.queries])
-        for query in range(k.queries):
-            if k.query[query].logs:
+        for taker in range(k.takers):
+            query = k.taking_part[taker]
+            if k.query[query].log != NULL:
                 failure = log_events(k, query, event, times, orders, classes, begin, end)
                 if failure:
                     return failure
@@ -107,14 +108,16 @@ cdef int log_events(
     Core* k, int query, const uint64_t* event, const int64_t* times, const int64_t* orders, const int* classes,
     Py_ssize_t begin, Py_ssize_t end
 ) noexcept nogil:
-    """The events of one key for a query that logs them."""
+    """The events of one key for the queries of a log, which this one keeps."""
     cdef Table* t = &k.query[query]
+    cdef const uint64_t* bound
     cdef int64_t slot = <int64_t> (event[begin] >> 32) * k.queries + query
     cdef Partition* p = k.partition[slot]
     cdef Py_ssize_t at, before = -1
     cdef bint fresh
     for at in range(begin, end):
-        if t.bound_in[classes[at]] == 0:
+        bound = t.log.bound + classes[at] * 2 * t.log.words
+        if not limbs_nonzero(bound, 2 * t.log.words):
             continue
         if p != NULL and times[at] >= p.row_due:
             if close_windows(k, query, p, slot // k.queries, times[at]):
@@ -129,7 +132,7 @@ cdef int log_events(
         fresh = before < 0 or times[before] != times[at]
         if not fresh and orders != NULL:
             fresh = order_of(orders, event[before]) != order_of(orders, event[at])
-        if log_event(k, query, p, times[at], t.bound_in[classes[at]], fresh, row_of(event[at])):
+        if log_event(k, query, p, times[at], bound, fresh, row_of(event[at])):
             return OUT_OF_MEMORY
         p.last = times[at]
         before = at

@@ -23,7 +23,6 @@ from hamlet.kernel.operators.matching.predicates cimport keep_columns
 from hamlet.kernel.operators.matching.room cimport claim, reserve_words
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
-    LOG_HEAD,
     Core,
     EventSet,
     Lineage,
@@ -163,13 +162,10 @@ cdef void widen_records(const Table* t, Partition* p, int number, int place) noe
     """Integers of a traced variable's records become doubles."""
     cdef Py_ssize_t i
     cdef uint64_t* record
-    cdef int first = 1
-    if t.logs:  # an entry has the attributes of all traced variables
-        first = LOG_HEAD + t.traced[number].columns - t.traced[0].columns
     for i in range(p.lineage.records):
         record = p.lineage.record + i * t.record_words
-        if t.logs or <int> record[0] == number:
-            (<double*> (record + first + place))[0] = <double> (<int64_t*> (record + first + place))[0]
+        if <int> record[0] == number:
+            (<double*> (record + 1 + place))[0] = <double> (<int64_t*> (record + 1 + place))[0]
 
 
 cdef bint is_lineage(const Table* t, const Partition* p) noexcept nogil:

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.stdlib cimport malloc
 
 from hamlet.kernel.expression cimport Program
 from hamlet.kernel.interface cimport Interface
 from hamlet.kernel.operators.matching.spans cimport lay_slots
 from hamlet.kernel.operators.matching.tables cimport (
-    LOG_HEAD,
     Arrival,
     Calendar,
     EventSet,
@@ -63,9 +62,6 @@ cdef void load_table(Table* t, object table, bint apart, Interface owner) except
     t.cells.fixed, t.cells.wide, t.cells.exact = table.fixed, table.wide, table.exact
     t.events = t.cells
     t.events.component = <Component*> start[7]
-    t.logs = table.logs and not apart
-    if t.logs:
-        trace_states(t, table, owner)
     t.semantics = table.semantics
     t.within, t.slide, t.span, t.gap = table.within, table.slide, table.span, table.gap
     if table.calendar is not None:
@@ -94,26 +90,6 @@ cdef void load_table(Table* t, object table, bint apart, Interface owner) except
         predicate.code = program.code
         predicate.vector, predicate.vectors = vector
         predicate.scalar, predicate.scalars = scalar
-
-
-cdef void trace_states(Table* t, object table, Interface owner) except *:
-    """What a log is looked through with; states are bits."""
-    cdef uint64_t[::1] sources = np.zeros(len(table.states), np.uint64)
-    cdef uint64_t[::1] traced = np.zeros(len(table.traced), np.uint64)
-    cdef int state, number
-    t.finals = 0
-    for state, variable, begin, end in table.arrivals:
-        for source, _, _ in table.ways[begin:end]:
-            sources[state] |= <uint64_t> 1 << <int> source
-        for number, (each, _, _) in enumerate(table.traced):
-            if each == variable:
-                traced[number] |= <uint64_t> 1 << <int> state
-        if table.states[state][5]:
-            t.finals |= <uint64_t> 1 << <int> state
-    owner.held += [sources, traced]
-    t.sources, t.traced_states = &sources[0], &traced[0]
-    first, end = table.traced[0][1], table.traced[len(table.traced) - 1][2]
-    t.record_words = LOG_HEAD + kept_words(end - first)
 
 
 cdef void read_calendar(Calendar* c, object calendar, Interface owner) except *:

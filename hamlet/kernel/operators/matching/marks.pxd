@@ -8,6 +8,9 @@ cdef enum:
     NO_MEMORY = -2
     TOO_MANY = -3        # the count of an event's variable passes the largest number of groups
     MOST_WORDS = 128     # of a mark
+    MOST_GROUPS = 100000  # of a count
+    TAKEN = 1            # there is an event
+    VALUED = 2           # and it has a value
 
 cdef int64_t next_mark(
     Core* k, const Table* t, Partition* p, int64_t mark, int variable, Py_ssize_t row

@@ -36,9 +36,6 @@ cdef enum:
     FIRST_SLOTS = 16
     TIDY_FROM = 64       # fewer marks are not looked through
     MOST_MARKS = 1073741824
-    MOST_GROUPS = 100000  # of a count
-    TAKEN = 1            # there is an event
-    VALUED = 2           # and it has a value
 
 
 cdef inline uint64_t hash_of(const uint64_t* word, int words) noexcept nogil:

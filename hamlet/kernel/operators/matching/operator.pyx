@@ -26,6 +26,7 @@ from hamlet.kernel.operators.matching.feed cimport sort_by_key, take_events
 from hamlet.kernel.operators.matching.load cimport load_table
 from hamlet.kernel.operators.matching.state cimport free_partition, relay
 from hamlet.kernel.operators.matching.lineage cimport widen_records
+from hamlet.kernel.operators.matching.logs cimport lay_logs, log_class, relay_log
 from hamlet.kernel.operators.matching.marks cimport widen_marks
 from hamlet.kernel.operators.matching.rows cimport free_rows
 from hamlet.kernel.operators.matching.tables cimport (
@@ -36,6 +37,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     REGISTER_WORDS,
     Core,
     Entry,
+    Log,
     Nodes,
     Partition,
     Rows,
@@ -74,6 +76,7 @@ cdef class Matching(Interface):
     """
 
     cdef Core core
+    cdef dict logged     # of each query that keeps a log: for each of its columns the queries that it is kept for
 
     def __cinit__(self, tables, budget=None, bint apart=False):
         cdef Core* k = &self.core
@@ -94,6 +97,7 @@ cdef class Matching(Interface):
             states = max(states, k.query[number].guard_states)
             for program, *_ in table.predicates:
                 columns = max(columns, len(program.vector_columns), len(program.scalar_columns))
+        self.logged = lay_logs(k, tables, apart, self)
         k.vector = <Column*> calloc(columns, sizeof(Column))
         k.scalar = <Column*> calloc(columns, sizeof(Column))
         k.fresh = <int64_t*> calloc(4 * states, sizeof(int64_t))
@@ -122,7 +126,8 @@ cdef class Matching(Interface):
                 free_partition(k, &k.query[query], spare)
             free_rows(k, &k.rows[query])
             free(k.query[query].table)
-            free(k.query[query].bound_in)
+            if k.query[query].keeps_log:
+                free(k.query[query].log.bound)
         if k.account != NULL:
             take(k.account, -k.own)
         free(k.partition)
@@ -135,6 +140,8 @@ cdef class Matching(Interface):
         free(k.pending)
         free(k.fresh)
         free(k.kept_start)
+        free(k.tally)
+        free(k.taken)
         free(k.scratch)
         free(k.bound)
         free(k.seen)
@@ -170,11 +177,7 @@ cdef class Matching(Interface):
         k.class_member = <int*> grown(k.class_member, (k.class_members + more + 1) * sizeof(int))
         k.entry = <Entry*> grown(k.entry, (k.classes + 1) * k.queries * sizeof(Entry))
         memset(&k.entry[k.classes * k.queries], 0, k.queries * sizeof(Entry))
-        for query in range(k.queries):
-            k.query[query].bound_in = <uint64_t*> grown(
-                k.query[query].bound_in, (k.classes + 1) * sizeof(uint64_t)
-            )
-            k.query[query].bound_in[k.classes] = 0
+        log_class(k, entries)
         for query, arrivals, guards, named in entries:
             t = &k.query[query]
             entry = &k.entry[k.classes * k.queries + <int> query]
@@ -187,8 +190,6 @@ cdef class Matching(Interface):
                 k.class_members += 1
                 for way in range(t.arrival[arrival].ways, t.arrival[arrival].ways_end):
                     entry.begins |= t.way[way].source == 0
-                if t.logs:
-                    t.bound_in[k.classes] |= <uint64_t> 1 << t.arrival[arrival].state
             entry.arrivals_end = entry.guards = k.class_members
             for arrival in guards:
                 k.class_member[k.class_members] = arrival
@@ -226,6 +227,9 @@ cdef class Matching(Interface):
         old.due, old.dues, old.dues_capacity = NULL, 0, 0
         for query in range(k.queries):
             t = &k.query[query]
+            if t.log != NULL:
+                self._adopt_log(other, query, widened)
+                continue
             for slot in range(query, k.keys * k.queries, k.queries):
                 p = k.partition[slot]
                 if p == NULL:
@@ -245,6 +249,26 @@ cdef class Matching(Interface):
                     widen_records(t, p, number, place)
                 for place in widened[query][3]:
                     widen_marks(t, p, place)
+
+    cdef void _adopt_log(self, Matching other, int query, object widened) except *:
+        """Give the entries of a log the columns that are kept now."""
+        cdef Core* k = &self.core
+        cdef const Table* t = &k.query[query]
+        cdef Py_ssize_t slot
+        if not t.keeps_log:
+            return
+        before = other.logged[query]
+        source, widens = np.zeros(t.log.columns + 1, np.int32), np.zeros(t.log.columns + 1, np.uint8)
+        for column, users in enumerate(self.logged[query]):
+            of, (kind, number, place) = users[0]
+            source[column] = next(at for at, each in enumerate(before) if users[0] in each)
+            widens[column] = (number, place) in widened[of][2] if kind == "trace" else number in widened[of][3]
+        cdef const int32_t[::1] sources = source
+        cdef const uint8_t[::1] wider = widens
+        for slot in range(query, k.keys * k.queries, k.queries):
+            if k.partition[slot] != NULL:
+                if relay_log(k, t, k.partition[slot], other.core.query[query].log, &sources[0], &wider[0]):
+                    self._raise(OUT_OF_MEMORY)
 
     def process(
         self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int64_t part=0, int64_t parts=1,
@@ -411,14 +435,16 @@ cdef class Matching(Interface):
         return sum(self.core.rows[query].count for query in range(self.core.queries))
 
     def memory(self, int query):
-        """Bytes that a query holds, per key; int64 array of shape (keys,)."""
+        """Bytes that a query holds, per key; of a log the queries hold equal parts. int64 array of shape (keys,)."""
         cdef Core* k = &self.core
         cdef Py_ssize_t key
+        cdef const Log* log = k.query[query].log
+        cdef int keeper = query if log == NULL else log.member[0].query, sharers = 1 if log == NULL else log.members
         found = np.zeros(k.keys, dtype=np.int64)
         cdef int64_t[::1] view = found
         for key in range(k.keys):
-            if k.partition[key * k.queries + query] != NULL:
-                view[key] = k.partition[key * k.queries + query].bytes
+            if k.partition[key * k.queries + keeper] != NULL:
+                view[key] = k.partition[key * k.queries + keeper].bytes // sharers
         return found
 
     def rows(self, int query):

@@ -34,7 +34,7 @@ cdef int append_row(
     cdef uint64_t* row
     if not has_trends(&t.cells, width, value):
         return NO_FAILURE
-    if t.traces and not t.logs and count_events(k, t, p, r, value):
+    if t.traces and count_events(k, t, p, r, value):
         return OUT_OF_MEMORY
     if t.takings and append_mark(k, t, p, r, <int64_t> mark_of(t, value, value_words(t, p))):
         return OUT_OF_MEMORY
@@ -63,6 +63,42 @@ cdef int append_row(
             words_in_cell(c, narrower) * sizeof(uint64_t),
         )
     return append_sets(k, t, p, r, value + taken) if t.sets else NO_FAILURE
+
+
+cdef int append_cell(
+    Core* k, int query, int64_t key, int64_t window, const uint64_t* cell, const uint64_t* count, int width
+) noexcept nogil:
+    """Append a row whose cell has width 1, and whose count has a width of its own; by default the cell's."""
+    cdef const Table* t = &k.query[query]
+    cdef Rows* r = &k.rows[query]
+    cdef Py_ssize_t words = words_of(&t.cells, width)
+    cdef const Component* c
+    cdef uint64_t* row
+    cdef uint64_t* target
+    cdef int i, j
+    if reserve_row(k, r, words):
+        return OUT_OF_MEMORY
+    r.key[r.count] = key
+    r.window[r.count] = window
+    r.width[r.count] = width
+    r.count += 1
+    row = r.word + r.words
+    r.words += words
+    if t.cells.exact:
+        k.most_bits = max(k.most_bits, limbs_bits(cell if count == NULL else count, width))
+    if width == 1:
+        memcpy(row, cell, words * sizeof(uint64_t))
+        if count != NULL:
+            row[0] = count[0]
+        return NO_FAILURE
+    for i in range(t.cells.components):
+        c = &t.cells.component[i]
+        target = row + place_in_cell(c, width)
+        memcpy(target, cell + place_in_cell(c, 1), words_in_cell(c, 1) * sizeof(uint64_t))
+        for j in range(words_in_cell(c, 1), words_in_cell(c, width)):
+            target[j] = <uint64_t> (<int64_t> target[j - 1] >> 63)
+    memcpy(row, count, width * sizeof(uint64_t))
+    return NO_FAILURE
 
 
 cdef int append_sets(Core* k, const Table* t, const Partition* p, Rows* r, const uint64_t* bits) noexcept nogil:

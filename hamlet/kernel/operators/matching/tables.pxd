@@ -7,6 +7,8 @@ words are: the lane, the step of the last event (two bits mark a node that moves
 end of its time), the value, and in lists that need them the attributes of the last event. Lanes keep apart what ends at
 different times: a lane is an open window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged
 nodes are sorted by lane, then step; lists of single events are in the order of arrival.
+**Logs.** Queries that need no nodes have their events in a log, several in one; its entries are the time, the step, the
+bits of the slots that the event may be bound in and of those that it empties, and attributes (`logs`, `reach`).
 **Rows apart.** Where an order column orders the events of a time, rows of other queries have no order among them. A
 table then has every state twice: in the second half stand trends that end with a row, until its time is over.
 **Values** are cells (`hamlet.kernel.cells`), then the bits of each exact set of distinct values, then the registers
@@ -29,7 +31,7 @@ cdef enum Semantics:
 
 cdef enum:
     HEAD = 2             # words of a node before its value
-    LOG_HEAD = 3         # words of an entry of a log before the event's attributes
+    LOG_HEAD = 2         # words of an entry of a log before the bits of its event
     REGISTER_BITS = 12   # of a hash choose a register
     REGISTER_WORDS = 512  # 2^12 registers of one byte
     FIRST_SET_WORDS = 1
@@ -108,7 +110,7 @@ cdef struct Lineage:     # a graph of partial trends: which events are in them
     Py_ssize_t count     # vertex 0 is that of no events
     Py_ssize_t capacity
     Py_ssize_t tidy_at   # so many vertices are looked through for those that nothing needs any more
-    uint64_t* record     # which of the traced variables, then attributes; or a log: time, step, states, attributes
+    uint64_t* record     # which of the traced variables, then attributes; or a log: time, step, bits, attributes
     Py_ssize_t records
     Py_ssize_t record_capacity
 
@@ -118,6 +120,62 @@ cdef struct Marks:       # what partial trends took, numbered
     Py_ssize_t count     # mark 0 is that of trends without an event
     Py_ssize_t slots     # a power of two
     Py_ssize_t tidy_at
+
+cdef struct Move:        # what is entered from what has been reached: reached bits, shifted, where they are targets
+    int word
+    int shift            # to higher bits; negative for lower ones
+    uint64_t targets
+
+cdef struct Gain:        # what an event that some trend takes adds to a component
+    int kind
+    int place            # the first word of the component in a cell
+    int column           # of the log, -1 where every event counts
+    int integer
+
+cdef struct Trace:       # a variable of a query whose matched events are asked for
+    uint64_t mask        # the bits of its states
+    int cell             # where the cell of the query begins in the log's room for cells
+    int gains            # gain[gains : gains_end]
+    int gains_end
+
+cdef struct Member:      # a query that has its events in a log
+    int query
+    int word             # the word that its bits are in
+    int base             # its first bit there; bits of a member are counted from it
+    int slots            # a state under the guards of a way, or an end, that leaves it; a bit each
+    uint64_t field       # its bits, in their place
+    uint64_t finals      # the slots of ends
+    uint64_t* state_slots  # [states]
+    int* slot_state      # [slots]
+    int* arrival         # [states] the arrival of each state but the start, which is at 0
+    int* way_slot        # [ways] the slot that a way reads
+    uint64_t* emptied    # [guards] the slots that a match empties
+    int* fan             # [states] the most ways into a state that one trend can take
+    int cell             # where its cell begins
+    int words            # of its cell
+    int column           # of the attribute that trends are grouped by, -1 for none
+    int tallies          # 1 where trends are counted; else it is enough that there is one
+
+cdef struct Log:         # queries whose events are logged together (`logs`)
+    int members
+    int words            # of bits
+    int head             # words of an entry before the event's attributes
+    int columns
+    int* column          # [columns] the event column of each attribute
+    int* member_of       # [64 * words] the member that a bit is of
+    int* trace_of        # [64 * words] the trace that a bit is of, -1 for none
+    Member* member
+    Trace* trace
+    Gain* gain
+    Move* move
+    int moves
+    uint64_t* starts     # [words] the slots of starts
+    uint64_t* finals     # [words]
+    uint64_t* traced     # [words] bits with a trace
+    uint64_t* room       # [7 * words] what is reached, wanted, ..
+    uint64_t* cell       # [words of all cells]
+    int* listed          # [members] those with a row
+    uint64_t* bound      # [classes][2 * words] what events may be bound in, and the slots that they empty
 
 cdef struct Partition
 
@@ -165,11 +223,8 @@ cdef struct Table:       # one query
     Traced* traced
     int traces
     int record_words     # of a record of the lineage, or of an entry of a log
-    int logs             # 1 where events are logged, and looked through when a window closes (`reach`)
-    uint64_t* sources    # [states] the states from which it is entered, by bits
-    uint64_t* traced_states  # [traces] those of the variable
-    uint64_t finals
-    uint64_t* bound_in   # [classes] the states that such events may be bound in
+    Log* log             # where its events are logged, and looked through when a window closes (`reach`); else NULL
+    int keeps_log        # 1 for the query whose partitions have the log
     EventSet* event_set
     int event_sets
     Taking* taking
@@ -272,6 +327,12 @@ cdef struct Due:
 cdef struct Core:
     int queries
     Table* query
+    int* taking_part     # the queries that events are given to: not those whose log another one keeps
+    int takers
+    uint64_t* tally      # numbers of trends
+    Py_ssize_t tally_words
+    uint64_t* taken      # what is taken of a window's events, or what one query takes: event, bits
+    Py_ssize_t taken_words
     Py_ssize_t keys
     Partition** partition  # [keys][queries]
     Account* account

@@ -51,7 +51,7 @@ cdef enum:
 cdef int expire(Core* k, int query, Partition* p, int64_t key, int64_t time) noexcept nogil:
     """Deliver what is final when all events before a time have been seen, and note what is over then."""
     cdef const Table* t = &k.query[query]
-    if t.logs:
+    if t.log != NULL:
         return close_windows(k, query, p, key, time)
     if t.gap >= 0:
         if p.open and time > p.until:
@@ -256,7 +256,7 @@ cdef int64_t next_due(const Table* t, const Partition* p) noexcept nogil:
     cdef int64_t last = p.last + t.keeps + (t.keeps >> 2), lane = INT64_MAX  # some events may still come until then
     cdef int number
     cdef const Nodes* n
-    if t.logs:
+    if t.log != NULL:
         return p.row_due if p.lineage.records else p.last
     if t.gap >= 0:
         return p.until + 1 if p.open else p.last
@@ -276,7 +276,7 @@ cdef int64_t next_due(const Table* t, const Partition* p) noexcept nogil:
 cdef bint is_over(const Table* t, const Partition* p, int64_t time) noexcept nogil:
     """Whether nothing that was seen matters any more."""
     cdef int number
-    if t.logs:
+    if t.log != NULL:
         return p.lineage.records == 0
     if t.gap >= 0:
         return not p.open

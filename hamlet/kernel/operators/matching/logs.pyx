@@ -1,0 +1,261 @@
+"""Queries whose events are logged together: a bit for each slot of each, and what is entered from what by shifts.
+
+A slot is a state, once for each set of guards on the ways and ends that leave it. Trends that have reached a state
+stand in all of its slots, until a match of a guard empties some; so whether a slot has trends says whether a way can be
+taken, however many queries, states and guards there are. All slots of a query are in one word, by state, so a way is a
+shift, and few shifts serve all ways of all queries.
+
+Source: Glushkov automata by bits, as in Navarro and Raffinot, Flexible Pattern Matching in Strings (2002) §5.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from hamlet.kernel.cells cimport place_in_cell, words_of
+from hamlet.kernel.core cimport grown
+from hamlet.kernel.interface cimport Interface
+from hamlet.kernel.operators.matching.room cimport claim
+from hamlet.kernel.operators.matching.tables cimport (
+    LOG_HEAD,
+    Core,
+    Gain,
+    Lineage,
+    Log,
+    Member,
+    Move,
+    Partition,
+    Table,
+    Trace,
+    kept_words,
+)
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+
+BITS = 64  # of a word
+
+
+cdef dict lay_logs(Core* k, object tables, bint apart, Interface owner):
+    """Give the queries that can log their events, and have the same windows, a log in common.
+
+    Returns
+    -------
+    dict of int to list of list of (int, (str, int, int))
+        For the query that keeps a log, for each column the queries that it is kept for, and as what (`columns_of`).
+    """
+    together, kept = {}, {}
+    for number, table in enumerate(tables):
+        if table.logs and not apart:
+            together.setdefault((table.within, table.slide), []).append(number)
+    cdef Log* log
+    takers = list(range(k.queries))
+    for numbers in together.values():
+        log = <Log*> owner.hold(np.zeros(sizeof(Log), np.uint8))
+        kept[numbers[0]] = lay_log(k, log, tables, numbers, owner)
+        for number in numbers:
+            k.query[number].log = log
+            k.query[number].keeps_log = number == numbers[0]
+            k.query[number].record_words = log.head + kept_words(log.columns)
+            if number != numbers[0]:
+                takers.remove(number)
+    k.takers = len(takers)
+    k.taking_part = <int*> owner.hold(np.array(takers or [0], np.int32))
+    return kept
+
+
+def columns_of(table):
+    """The event columns that a log keeps for a query: of each traced variable, then of what trends are grouped by."""
+    found = [(("trace", number, place), column) for number, place, column in table.recorded()]
+    return found + [(("taking", number, 0), row[3]) for number, row in enumerate(table.takings) if row[3] >= 0]
+
+
+cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface owner):
+    """Fill a log for some queries, and say what its columns are for."""
+    slots = [tables[number].logged_slots() for number in numbers]
+    used, places = [], []
+    for each, _ in slots:  # the first word with room
+        word = next((word for word, taken in enumerate(used) if taken + len(each) <= BITS), len(used))
+        if word == len(used):
+            used.append(0)
+        places.append((word, used[word]))
+        used[word] += len(each)
+    users = {}
+    for number in numbers:
+        for user, column in columns_of(tables[number]):
+            users.setdefault(column, []).append((number, user))
+    columns = list(users)
+    log.members, log.words, log.columns = len(numbers), len(used), len(columns)
+    log.head = LOG_HEAD + 2 * log.words
+    log.column = <int*> owner.hold(np.array([*columns, 0], np.int32))
+    log.member = <Member*> owner.hold(np.zeros(log.members * sizeof(Member), np.uint8))
+    log.listed = <int*> owner.hold(np.zeros(log.members, np.int32))
+    member_of, trace_of = np.zeros(BITS * log.words, np.int32), np.full(BITS * log.words, -1, np.int32)
+    starts, finals, traced = ([0] * log.words for _ in range(3))
+    moves, traces, gains = {}, [], []
+    cell = 0
+    for place, number in enumerate(numbers):
+        word, base = places[place]
+        own, ends = slots[place]
+        bit_of = {slot: bit for bit, slot in enumerate(own)}
+        lay_member(&k.query[number], &log.member[place], tables[number], bit_of, owner)
+        member_of[BITS * word + base:BITS * word + base + len(own)] = place
+        log.member[place].query, log.member[place].word, log.member[place].base = number, word, base
+        log.member[place].field = ((1 << len(own)) - 1) << base
+        log.member[place].finals = sum(1 << bit_of[slot] for slot in ends)
+        log.member[place].cell, log.member[place].words = cell, words_of(&k.query[number].cells, 1)
+        starts[word] |= sum(1 << bit_of[slot] << base for slot in own if slot[0] == 0)
+        finals[word] |= sum(1 << bit_of[slot] << base for slot in ends)
+        states = {}
+        for state, variable, begin, end in tables[number].arrivals:
+            targets = [base + bit_of[slot] for slot in own if slot[0] == state]
+            states[variable] = states.get(variable, 0) | sum(1 << bit for bit in targets)
+            for source, guards, _ in tables[number].ways[begin:end]:
+                for target in targets:
+                    move = word, target - base - bit_of[source, guards]
+                    moves[move] = moves.get(move, 0) | 1 << target
+        kept = dict(columns_of(tables[number]))
+        log.member[place].column = columns.index(kept["taking", 0, 0]) if ("taking", 0, 0) in kept else -1
+        for of, (variable, first, end) in enumerate(tables[number].traced):
+            if variable < 0:
+                continue
+            read = [columns.index(kept["trace", of, each]) for each in range(end - first)]
+            more = gains_of(&k.query[number], variable, read)
+            mask = states.get(variable, 0)
+            traced[word] |= mask
+            trace_of[[BITS * word + bit for bit in range(BITS) if mask >> bit & 1]] = len(traces)
+            traces.append((mask, cell, len(gains), len(gains) + len(more)))
+            gains += more
+        cell += words_of(&k.query[number].cells, 1)
+    lay_bits(log, moves, traces, gains, owner)
+    log.member_of, log.trace_of = <int*> owner.hold(member_of), <int*> owner.hold(trace_of)
+    log.starts = <uint64_t*> owner.hold(np.array(starts, np.uint64))
+    log.finals = <uint64_t*> owner.hold(np.array(finals, np.uint64))
+    log.traced = <uint64_t*> owner.hold(np.array(traced, np.uint64))
+    log.room = <uint64_t*> owner.hold(np.zeros(7 * log.words, np.uint64))
+    log.cell = <uint64_t*> owner.hold(np.zeros(cell, np.uint64))
+    return list(users.values())
+
+
+cdef void lay_bits(Log* log, object moves, object traces, object gains, Interface owner) except *:
+    """The tables of what is entered from what, and of what events add."""
+    cdef int i
+    log.moves = len(moves)
+    log.move = <Move*> owner.hold(np.zeros((len(moves) + 1) * sizeof(Move), np.uint8))
+    for i, ((word, shift), targets) in enumerate(moves.items()):
+        log.move[i].word, log.move[i].shift, log.move[i].targets = word, shift, targets
+    log.trace = <Trace*> owner.hold(np.zeros((len(traces) + 1) * sizeof(Trace), np.uint8))
+    for i, (mask, cell, first, end) in enumerate(traces):
+        log.trace[i].mask, log.trace[i].cell, log.trace[i].gains, log.trace[i].gains_end = mask, cell, first, end
+    log.gain = <Gain*> owner.hold(np.zeros((len(gains) + 1) * sizeof(Gain), np.uint8))
+    for i, (kind, at, column, integer) in enumerate(gains):
+        log.gain[i].kind, log.gain[i].place, log.gain[i].column, log.gain[i].integer = kind, at, column, integer
+
+
+cdef void lay_member(Table* t, Member* m, object table, object bit_of, Interface owner) except *:
+    """What trends of one query are counted with."""
+    state_slots = [0] * len(table.states)
+    for (state, _), bit in bit_of.items():
+        state_slots[state] |= 1 << bit
+    arrival, fan = np.zeros(len(table.states), np.int32), np.zeros(len(table.states), np.int32)
+    for number, (state, _, begin, end) in enumerate(table.arrivals):
+        sources = [source for source, _, _ in table.ways[begin:end]]
+        arrival[state], fan[state] = number, max(map(sources.count, sources), default=0)
+    m.slots = len(bit_of)
+    m.state_slots = <uint64_t*> owner.hold(np.array(state_slots, np.uint64))
+    m.slot_state = <int*> owner.hold(np.array([state for state, _ in bit_of], np.int32))
+    m.arrival, m.fan = <int*> owner.hold(arrival), <int*> owner.hold(fan)
+    ways = [bit_of.get((source, guards), 0) for source, guards, _ in table.ways]  # those of guards are not read
+    m.way_slot = <int*> owner.hold(np.array([*ways, 0], np.int32))
+    emptied = [0] * len(table.guard_first)
+    for (_, guards), bit in bit_of.items():
+        begin, end = table.guard_sets[guards] if guards >= 0 else (0, 0)
+        for guard in table.members[begin:end]:
+            emptied[guard] |= 1 << bit
+    m.emptied = <uint64_t*> owner.hold(np.array(emptied, np.uint64))
+    m.tallies = not table.over_events
+
+
+cdef list gains_of(const Table* t, int variable, object read):
+    """What an event that is bound to a variable adds: kind, place in a cell, column of the log, whether it is INT."""
+    cdef int i
+    cdef const Component* c
+    found = []
+    for i in range(t.events.components):
+        c = &t.events.component[i]
+        if c.variable == variable:
+            found.append((c.kind, place_in_cell(c, 1), read[c.column] if c.column >= 0 else -1, c.integer))
+    return found
+
+
+cdef void log_class(Core* k, object entries) except *:
+    """Note what a new class of events may be bound in, and which slots its events empty."""
+    cdef int query, of_query, number
+    cdef const Table* t
+    cdef const Member* m
+    cdef Log* log
+    cdef uint64_t* bound
+    for query in range(k.queries):
+        t = &k.query[query]
+        if not t.keeps_log:
+            continue
+        log = t.log
+        log.bound = <uint64_t*> grown(log.bound, (k.classes + 1) * 2 * log.words * sizeof(uint64_t))
+        bound = log.bound + k.classes * 2 * log.words
+        memset(bound, 0, 2 * log.words * sizeof(uint64_t))
+        for of_query, arrivals, guards, _ in entries:
+            t = &k.query[of_query]
+            if t.log != log:
+                continue
+            m = member_of(log, of_query)
+            for number in arrivals:
+                bound[m.word] |= m.state_slots[t.arrival[number].state] << m.base
+            for number in guards:
+                bound[log.words + m.word] |= m.emptied[t.guard_arrival[number].guard] << m.base
+
+
+cdef const Member* member_of(const Log* log, int query) noexcept nogil:
+    """A query as a member of its log."""
+    cdef int i
+    for i in range(log.members):
+        if log.member[i].query == query:
+            break
+    return &log.member[i]
+
+
+cdef int relay_log(
+    Core* k, const Table* t, Partition* p, const Log* old, const int32_t* source, const uint8_t* widens
+) noexcept nogil:
+    """Give the entries of a log the columns of another one, some of which turn from INT into DOUBLE."""
+    cdef Lineage* graph = &p.lineage
+    cdef Py_ssize_t before = old.head + kept_words(old.columns), after = t.record_words, i
+    cdef const uint64_t* entry
+    cdef const uint8_t* held
+    cdef uint64_t* moved
+    cdef uint64_t* record
+    cdef uint8_t* there
+    cdef int column
+    if graph.record == NULL:
+        return NO_FAILURE
+    if claim(k, p, graph.record_capacity * (after - before) * <Py_ssize_t> sizeof(uint64_t)):
+        return OUT_OF_MEMORY
+    moved = <uint64_t*> calloc(graph.record_capacity * after, sizeof(uint64_t))
+    if moved == NULL:
+        return OUT_OF_MEMORY
+    for i in range(graph.records):
+        entry, record = graph.record + i * before, moved + i * after
+        held = <const uint8_t*> (entry + old.head + old.columns)
+        there = <uint8_t*> (record + t.log.head + t.log.columns)
+        memcpy(record, entry, old.head * sizeof(uint64_t))
+        for column in range(t.log.columns):
+            record[t.log.head + column] = entry[old.head + source[column]]
+            there[column] = held[source[column]]
+            if widens[column]:
+                widen(record + t.log.head + column)
+    free(graph.record)
+    graph.record = moved
+    return NO_FAILURE
+
+
+cdef inline void widen(uint64_t* word) noexcept nogil:
+    (<double*> word)[0] = <double> (<int64_t*> word)[0]

@@ -1,0 +1,8 @@
+from libc.stdint cimport int64_t
+
+from hamlet.kernel.operators.matching.tables cimport Core, Log, Member, Partition
+
+
+cdef int count_trends(
+    Core* k, const Log* log, const Member* m, const Partition* p, int64_t key, int64_t window, Py_ssize_t entries
+) noexcept nogil

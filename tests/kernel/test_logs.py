@@ -1,0 +1,157 @@
+"""Logs of events that several queries share: matched events, and trends by what they took, counted when windows close.
+
+The oracle says what rows are; other workloads that must give the same are those of one query each, and those that take
+no part in a log since they compare neighbours in a way that always holds.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import hamlet
+from hamlet import oracle
+from tests.comparison import difference, in_any_order
+
+SHAPES = (
+    "SEQ(A, B+)",
+    "SEQ(A, B+, C)",
+    "(SEQ(A, B+))+",
+    "SEQ(A+, C)",
+    "SEQ(A, B+, NOT C)",
+    "SEQ(NOT C, A, B+)",
+    "SEQ(A x, NOT C, B+, A y)",
+    "(A OR B)+",
+)
+ITEMS = ("COUNT(EVENTS {v})", "SUM(EVENTS {v}.a)", "AVG(EVENTS {v}.b)", "MIN(EVENTS {v}.a)", "MAX(EVENTS {v}.b)")
+GROUPS = ("", "FIRST({v}.a)", "LAST({v}.s)", "COUNT({v})", "FIRST({v}.b)")
+
+Events = list[dict[str, Any]]
+
+
+def stream(seed: int, events: int = 60, keys: int = 2, types: str = "ABC") -> Events:
+    """Events in bursts of equal times, some without values."""
+    chance = random.Random(seed)
+    found: Events = []
+    time = 0
+    for _ in range(events):
+        time += chance.choice((0, 1, 1, 2))
+        found.append(
+            {
+                "time": time,
+                "type": chance.choice(types),
+                "k": chance.randrange(keys),
+                "a": chance.choice((-3, 0, 2, 2, 7, None)),
+                "b": chance.choice((-0.0, 0.0, 1.5, float("nan"), None)),
+                "s": chance.choice(("x", "y", None)),
+            }
+        )
+    return found
+
+
+def variable(shape: str) -> str:
+    """One that every trend binds, or may bind."""
+    return "B" if "B+" in shape else "A"
+
+
+def workload(within: str, count: int = 24) -> str:
+    """Queries of all shapes with every kind of item and group."""
+    found = []
+    for number in range(count):
+        shape, v = SHAPES[number % len(SHAPES)], variable(SHAPES[number % len(SHAPES)])
+        group = GROUPS[number % len(GROUPS)].format(v=v)
+        more = f", {group}" if group else ""
+        item = "COUNT(*)" if group else ITEMS[number % len(ITEMS)].format(v=v) + ", COUNT(*)" * (number % 3 == 0)
+        found.append(f"RETURN k{more}, {item} PATTERN {shape} GROUP-BY k{more} {within};\n")
+    return "".join(found)
+
+
+def rows(text: str, events: Events, **options: Any) -> list[dict[str, Any]]:
+    return hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
+
+
+@pytest.mark.parametrize("within", ["WITHIN 10 s", "WITHIN 12 s SLIDE 5 s", "WITHIN 6 s SLIDE 9 s"])
+def test_all_shapes_as_the_oracle(within: str) -> None:
+    text = workload(within)
+    parsed = hamlet.Workload.parse(text)
+    for seed in range(4):
+        events = stream(seed, 26)
+        expected = oracle.evaluate(parsed.analysis.text, events)
+        found = rows(text, events)
+        assert difference(in_any_order(found), in_any_order(expected)) is None
+        assert found
+
+
+def test_more_queries_than_a_word_has_bits() -> None:
+    """Seventy queries have several words of slots; each has the rows that it has alone."""
+    text = workload("WITHIN 15 s", 72)
+    events = stream(5, 90)
+    together = rows(text, events)
+    parts = [each + ";" for each in text.split(";") if each.strip()]
+    apart = [row | {"query": f"q{number}"} for number, part in enumerate(parts, 1) for row in rows(part, events)]
+    assert in_any_order(together) == in_any_order(apart)
+
+
+@pytest.mark.parametrize("group", ["FIRST(B.a)", "LAST(B.a)", "COUNT(B)"])
+def test_numbers_beyond_a_word(group: str) -> None:
+    """Three hundred events of one window: as the operator that keeps trends in nodes, which compares neighbours."""
+    events = stream(7, 300, keys=1)
+    text = "RETURN {group}, COUNT(*) PATTERN SEQ(A, B+) {where} GROUP-BY {group} WITHIN 1000 s"
+    logged = rows(text.format(group=group, where=""), events)
+    nodes = rows(text.format(group=group, where="WHERE B.time <= NEXT(B).time + 1"), events)
+    assert logged == nodes
+    assert max(row["count"] for row in logged).bit_length() > 64
+
+
+def test_pushes_and_saves_in_the_middle_of_windows() -> None:
+    text = workload("WITHIN 12 s SLIDE 5 s")
+    events = stream(9, 70)
+    expected = in_any_order(rows(text, events))
+    parsed = hamlet.Workload.parse(text)
+    engine, found = hamlet.Engine(parsed), []
+    for number, event in enumerate(events):
+        found += engine.push([event])
+        if number % 9 == 4:
+            engine = hamlet.Engine.restore(parsed, engine.save())
+    found += engine.close()
+    assert in_any_order(found) == expected
+
+
+def test_a_column_becomes_double_while_windows_are_open() -> None:
+    """What stands in a log turns, too, for every query that reads it."""
+    text = workload("WITHIN 30 s")
+    events = [event | {"a": None if event["a"] is None else int(event["a"])} for event in stream(11, 40)]
+    later = [event | {"time": event["time"] + events[-1]["time"], "a": 0.5} for event in stream(12, 20)]
+    engine = hamlet.Engine(hamlet.Workload.parse(text))
+    found = engine.push(events[:25]) + engine.push(events[25:]) + engine.push(later) + engine.close()
+    expected = rows(text, events + later)
+    assert difference(in_any_order(found), in_any_order(expected)) is None
+
+
+def test_a_damaged_log_is_refused() -> None:
+    """Bits that no query has, and strings that nobody knows, are damage; nothing else may come of it."""
+    parsed = hamlet.Workload.parse(workload("WITHIN 30 s"))
+    engine = hamlet.Engine(parsed)
+    engine.push(stream(13, 30))
+    saved = engine.save()
+    chance = random.Random(3)
+    for _ in range(60):
+        data = bytearray(saved)
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        with pytest.raises(hamlet.HamletError):
+            hamlet.Engine.restore(parsed, bytes(data))
+
+
+def test_memory_is_shared_out() -> None:
+    """The queries of a log hold equal parts of it, and a limit is heard."""
+    parsed = hamlet.Workload.parse(workload("WITHIN ALL", 8))
+    with pytest.raises(hamlet.MemoryLimitError, match="q"):
+        hamlet.run(parsed, stream(17, 20_000, keys=4), max_memory="400 KB")
+
+
+def test_counts_are_cut_at_what_having_lets_pass() -> None:
+    events = [{"time": number, "type": "A"} for number in range(4)]
+    found = rows("RETURN COUNT(A), COUNT(*) PATTERN A+ GROUP-BY COUNT(A) HAVING COUNT(A) <= 2 WITHIN 9 s", events)
+    assert [(row["count_A"] if "count_A" in row else row["count_a"], row["count"]) for row in found] == [(1, 4), (2, 6)]
