@@ -59,7 +59,7 @@ cdef int write_partition(Writer* to, const Table* t, const Partition* p, int64_t
     cdef const Nodes* n
     numbers[0], numbers[1], numbers[2], numbers[3] = slot, p.step, p.last, p.horizon
     numbers[4], numbers[5], numbers[6], numbers[7] = p.horizon_time, p.next_window, p.begin, p.until
-    numbers[8], numbers[9], numbers[10], numbers[11] = p.open, p.width, p.set_words, p.bits
+    numbers[8], numbers[9], numbers[10], numbers[11] = p.open, p.width, p.set_words, 64 * p.width
     if put(to, numbers, NUMBERS) or put(to, p.latest, 2 * (t.guard_states + t.guards)):
         return 1
     for number in range(t.exact_sets):
