@@ -20,7 +20,7 @@ from bench.baselines import strategy
 from bench.baselines.question import Question
 from hamlet import oracle
 from hamlet.engine.options import SharingPolicy
-from hamlet.language.query import Aggregate, Attribute, WorkloadText
+from hamlet.language.query import Aggregate, Attribute, Taken, WorkloadText
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.digits import integer_of
 
@@ -38,7 +38,7 @@ class WrongAnswer(Exception):
 def keys_of(workload: WorkloadText) -> dict[str, list[str]]:
     """For each query the result columns that, with the window, name a row: its group values."""
     return {
-        query.name: [item.column for item in query.items if isinstance(item.value, Attribute)]
+        query.name: [item.column for item in query.items if isinstance(item.value, Attribute | Taken)]
         for query in workload.queries
     }
 
