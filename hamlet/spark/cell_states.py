@@ -2,7 +2,7 @@
 
 The parts of a state are a whole save, and changes of the one before each (`hamlet.checkpoint._delta`). Once they are as
 long as the save itself, or many, a whole save takes their place: so over time a micro-batch that changes a hundredth of
-a state writes about two hundredths of it, and reads at most twice the state.
+a state writes about four hundredths of it, and reads at most twice the state.
 """
 
 from __future__ import annotations

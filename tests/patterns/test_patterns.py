@@ -330,6 +330,7 @@ def test_fields_of_records_behind_a_variable() -> None:
             "PARTITION BY p ORDER BY o MEASURES m AS x PATTERN (a b c) DEFINE b AS d > 1, c AS e > LAST(b.v)",
             ['"p"', '"o"', '"d"', '"e"', '"m"'],
         ),
+        ("ORDER BY ts PATTERN (a b) DEFINE b AS v > RUNING MAX(b.v)", ["syntax error at or near"]),
         ("ORDER BY ts PATTERN (a | | b) DEFINE b AS true", ["expected a variable, not '|'"]),
     ],
 )

@@ -145,6 +145,8 @@ class Compiler:
     def _column(self, node: Any, readings: list[int]) -> Typed:
         """A node that reads one row, as a column of the host."""
         text = node.sql(self.ordered.dialect)
+        if {int(place) for place in _PLACEHOLDER.findall(text)} != set(readings):
+            raise UnknownError  # a reading stands where the host's grammar has a name, not a value: the host says so
         slot, missing = -1, None
         far = [
             reading
