@@ -118,14 +118,14 @@ def test_oracle_the_hand_written_programme_counts_what_we_count(window: tuple[in
 def test_every_window_over_a_border_of_time_ranges_is_compared_with_exact_numbers() -> None:
     subject = ranges.TimeRanges(20_000)
     events = pq.read_table(subject.input)
-    stretches = subject.stretches(events, 4)
-    assert len(stretches) == 9
-    assert {len(piece) for *_, piece in stretches} < set(range(50, 250))
+    runs = subject.key_runs(events, 4)
+    assert len(runs) == 9
+    assert {len(piece) for *_, piece in runs} < set(range(50, 250))
     for border in (0, 5_000, 10_000, 15_000, 19_999):
         time = events["time"][border].as_py()
         over = [row for row in subject.expected if row["window_start"] <= time < row["window_end"]]
         assert over
-        assert all(any(ranges._within(row, begin, end) for begin, end, _ in stretches) for row in over)
+        assert all(any(ranges._within(row, begin, end) for begin, end, _ in runs) for row in over)
 
 
 def test_a_wrong_number_of_a_job_over_time_ranges_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_where_of_nothing_gives_no_batch() -> None:
         ("v > 4 5", "expected AND or OR after 'v > 4'"),
         ("v", "'v' is a value where a condition is expected"),
         ("[g]", "an equivalence speaks of trends"),
-        ("v < NEXT(event).v", "there are no variables, no NEXT and no PREV"),
+        ("v < NEXT(event).v", "variables, NEXT and PREV are not there"),
         ("A.v < 3", "hint: write the column alone: v"),
         ("good + 1 = 2", "good (BOOLEAN) is not a number"),
         ("", "expected a value or a condition"),
