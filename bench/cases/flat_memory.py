@@ -7,7 +7,6 @@ the log nor on the bound. HYDRA and Aerial stand beside us where they are named 
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -81,19 +80,7 @@ class FlatMemory:
         if aerial := verdict_tools.aerial():
             given = ["-mtl", "-mode", "local", "-fmla", str(self.place / "aerial.mtl"), "-log", plain]
             commands["aerial"] = [str(aerial), *given]
-        return {
-            name: Contender(
-                partial(self._run, name, command), None, in_children=True, metrics=dict, question="lines are written"
-            )
-            for name, command in commands.items()
-        }
-
-    def _run(self, name: str, command: list[str]) -> dict[str, float]:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        verdict_tools.run(command, self.place / f"{name}.out")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return {"cpu_s": cpu, "peak_bytes": after.ru_maxrss * 1024}  # of the largest child so far
+        return verdict_tools.contenders(commands, self.place)
 
     def _write(self, name: str, text: str) -> None:
         (self.place / name).write_text(text + os.linesep, encoding="utf-8")

@@ -9,10 +9,14 @@ dune and named by ``HAMLET_MONPOLY``.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from bench.answers import WrongAnswer
+from bench.subject import Contender
 
 
 def hydra() -> Path | None:
@@ -45,3 +49,25 @@ def run(command: list[str], output: Path) -> None:
         process = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, check=False)
     if process.returncode:
         raise WrongAnswer(f"{command[0]} failed ({process.returncode}): {process.stderr[-500:]}")
+
+
+def contenders(commands: Mapping[str, list[str]], place: Path) -> dict[str, Contender]:
+    """One for each command: a process that writes lines to ``NAME.out`` in a folder."""
+    return {
+        name: Contender(
+            partial(_measured, command, place / f"{name}.out"),
+            None,
+            in_children=True,
+            metrics=dict,
+            question="lines are written",
+        )
+        for name, command in commands.items()
+    }
+
+
+def _measured(command: list[str], output: Path) -> dict[str, float]:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(command, output)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"cpu_s": cpu, "peak_bytes": after.ru_maxrss * 1024}  # of the largest child so far

@@ -125,19 +125,11 @@ def _evidence(
         return evidence
     if extension == ".lola":
         from hamlet.streams import Specification
+        from hamlet.why.values.why import READING
         from hamlet.why.values.why import why as why_of_specification
 
-        reading = (
-            "time_column",
-            "time_unit",
-            "order_column",
-            "input_format",
-            "delimiter",
-            "bad_rows",
-            "missing_columns",
-            "start",
-        )
-        chosen = {name: own[name] for name in reading if name in own and (name != "time_column" or own[name] != "time")}
+        names = [name for name in (*READING, "start") if name in own]
+        chosen = {name: own[name] for name in names if name != "time_column" or own[name] != "time"}
         specification = Specification.from_file(work)
         evidence = why_of_specification(specification, source, row, limit=limit, **chosen)
         if checked:

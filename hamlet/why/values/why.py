@@ -39,6 +39,10 @@ class _Node:
     place: int = -1
 
 
+READING = ("time_column", "time_unit", "order_column", "input_format", "delimiter", "bad_rows", "missing_columns")
+"""The options of `hamlet.streams.run` that say how events are read."""
+
+
 def why(spec: Specification, events: Any, row: Mapping[str, Any], *, limit: int = 1000, **options: Any) -> Evidence:
     """The values behind a row of a specification, or what stands in the way of one.
 
