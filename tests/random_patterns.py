@@ -1,6 +1,7 @@
 """Random row patterns over random tables: each as SQL, and as what the oracle takes.
 
-``python -m tests.random_patterns --seeds 0:1000`` compares; the first case that differs is printed. With ``--wild``
+``python -m tests.random_patterns --seeds 0:1000`` compares; the first case that differs is printed. With ``--pushed``
+rows come one by one and values may be decimals; most of these cases need no host. With ``--wild``
 values lie around 2^31, 2^53 and 2^63 or are floats, times are over all of int64 with silences, and there may be 65 to
 150 rows; each case is matched over a table and over files of other columns, and pushed in 1, 63 to 66 or 100,000 rows.
 """
@@ -16,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,8 @@ class Case:
         """The rows as Arrow; values of v and w are of the kind."""
         import pyarrow as pa
 
-        kinds = {"v": self.kind, "w": self.kind}
+        kind = pa.decimal128(8, 2) if self.kind == "decimal" else self.kind
+        kinds = {"v": kind, "w": kind}
         schema = pa.schema([(name, kinds.get(name, "int64")) for name in ("i", "k", "t", "v", "w")])
         return pa.Table.from_pylist(self.rows, schema)
 
@@ -84,17 +87,22 @@ class Generator:
         Whether all is about rows so far, so that a matcher takes rows one by one.
     wild : bool
         Whether values and times are at the edges of their types.
+    kind : str
+        The type of values: ``int64``, ``int32``, ``double`` or ``decimal``.
     """
 
-    def __init__(self, seed: int, labels: bool = True, back: bool = False, wild: bool = False) -> None:
+    def __init__(
+        self, seed: int, labels: bool = True, back: bool = False, wild: bool = False, kind: str = "int64"
+    ) -> None:
         self.random = random.Random(seed)
-        self.wild, self.kind = wild, "int64"
+        self.wild, self.kind = wild, kind
         self.centre, self.scale = 0, 1
         if wild:
             self.kind = self.random.choice(("int64", "int64", "double"))
             self.centre = self.random.choice(CENTRES if self.kind == "int64" else DOUBLES)
             self.scale = self.random.choice((1, 1, 7, 2**31, 2**53, 2**59))
         self.labels, self.back = labels and not back, back
+        self.quarters = self.random.choice((1, 4)) if kind == "decimal" else 1
         self.members = {each.lower(): (each.lower(),) for each in VARIABLES}
         if self.chance(0.5):
             self.members["u"] = tuple(each.lower() for each in self.random.sample(VARIABLES, 2))
@@ -199,7 +207,10 @@ class Generator:
     def number(self, define: str | None, depth: int = 1) -> Text:
         kind = self.random.random()
         if kind < 0.15 and define is not None:
-            constant = self.random.randrange(4) + self.random.choice((0, self.centre)) * self.wild
+            constant: Any = self.random.randrange(4) + self.random.choice((0, self.centre)) * self.wild
+            if self.kind == "decimal" and self.chance(0.6):
+                constant = self.random.choice(("0.5", "1.25", "2.0", "0.375"))
+                return Text(constant, lambda view: Decimal(constant))
             return Text(str(constant), lambda view: constant)
         if depth and kind < 0.3:
             left, right = self.number(define, 0), self.number(define, 0)
@@ -342,6 +353,9 @@ class Generator:
 
     def table(self) -> list[dict[str, Any]]:
         rows = self.plain_table(self.random.randrange(1, 9))
+        if self.kind == "decimal":
+            for row in rows:
+                row |= {each: None if row[each] is None else Decimal(row[each]) / self.quarters for each in "vw"}
         return self.at_the_edges(rows) if self.wild else rows
 
     def at_the_edges(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -507,6 +521,23 @@ def compare_wild(seed: int, folder: Path) -> str:
     return "equal"
 
 
+def compare_pushed(seed: int) -> bool | None:
+    """Compare one seed's rows one by one with a run over all of them: whether they need no host; None for no case."""
+    from hamlet.matching import Matcher
+
+    case = Generator(seed, kind=("int64", "decimal", "double", "decimal", "int32")[seed % 5]).case()
+    if "$" in case.sql:
+        return None
+    found, expected = pushed(case, seed)
+    assert found == expected, f"seed {seed}\n{case.sql}\n{case.rows}\nfound    {found}\nexpected {expected}"
+    return Matcher(case.sql, case.table.schema)._can_direct
+
+
+def _main_pushed(low: int, high: int) -> None:
+    counts = Counter(compare_pushed(seed) for seed in range(low, high))
+    sys.stdout.write(f"{counts[True] + counts[False]} cases agree, {counts[True]} of them without the host\n")
+
+
 def _main_wild(low: int, high: int) -> None:
     counts: Counter[str] = Counter()
     for seed in range(low, high):
@@ -556,11 +587,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", default="0:1000")
     parser.add_argument("--wild", action="store_true", help="values and times at the edges of their types")
+    parser.add_argument("--pushed", action="store_true", help="compare rows that come one by one with a run")
     parser.add_argument("--spark", action="store_true", help="compare jobs on Spark with the oracle")
     given = parser.parse_args()
     low, high = map(int, given.seeds.split(":"))
     if given.wild:
         _main_wild(low, high)
+        return
+    if given.pushed:
+        _main_pushed(low, high)
         return
     session = spark_session() if given.spark else None
     nonempty = 0

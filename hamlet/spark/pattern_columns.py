@@ -39,8 +39,7 @@ from pyspark.sql.types import (
 
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read, placeholder
-from hamlet.patterns.clause.tree import Expression
-from hamlet.patterns.match.conditions import Failed, host_text
+from hamlet.patterns.match.conditions import Failed, host_text, report_said
 from hamlet.patterns.match.evaluate import Meaning, distinct_columns, listed_columns
 from hamlet.patterns.match.measures import host_call
 from hamlet.patterns.match.ordered import INPUT, UnknownError, not_boolean
@@ -225,16 +224,16 @@ class Columns:
                 listed.append(f"({text}) AS {quoted(name)}")
         return self._spark.sql(f"SELECT {', '.join(listed)} FROM ({self._inner}) {self._over}")
 
-    def check(self, text: str, expression: Expression, *, condition: bool = False) -> None:
+    def check(self, text: str, read: Read, *, condition: bool = False) -> None:
         """Report what Spark says against an expression."""
         try:
             kind = self.type_of(text)
         except AnalysisException as error:
-            report(self._reports, expression, error)
+            report(self._reports, read, error)
             return
         if condition and not isinstance(kind, (BooleanType, NullType)):
             wrong = not_boolean(kind.simpleString().upper())
-            self._reports.error(wrong.message, expression.span, wrong.hint)
+            self._reports.error(wrong.message, read.expression.span, wrong.hint)
 
     def check_order(self) -> None:
         """Report what Spark says against PARTITION BY and ORDER BY."""
@@ -242,7 +241,7 @@ class Columns:
             try:
                 _ = self._spark.sql(f"SELECT ({each.text}) AS v FROM ({self._missing()})").schema
             except AnalysisException as error:
-                report(self._reports, each.expression, error)
+                report(self._reports, each, error)
 
     def _missing(self) -> str:
         """A row of NULL."""
@@ -250,12 +249,12 @@ class Columns:
         return f"SELECT {', '.join(f'CAST(NULL AS {kind}) AS {name}' for kind, name in kinds)} FROM VALUES (1) AS t(x)"
 
 
-def report(reports: Reports, expression: Expression, error: AnalysisException) -> None:
+def report(reports: Reports, read: Read, error: AnalysisException) -> None:
     """Report what Spark says against an expression, at the name that it speaks of."""
-    message = said(error)
+    message, span = said(error), read.expression.span
     names = re.findall(r"`([^`]+)`", message)
-    found = next(filter(None, (word_in(reports.text, expression.span, each) for each in names)), None)
-    reports.error(message, found or expression.span)
+    found = next(filter(None, (word_in(reports.text, span, each) for each in names)), None)
+    report_said(reports, read, message, place=found or span)
 
 
 def _kind_of(kind: DataType) -> str:
@@ -312,7 +311,7 @@ class Clause:
             self._within()
         except AnalysisException as error:
             assert self.meaning.within is not None
-            report(self.reports, self.meaning.within.expression, error)
+            report(self.reports, self.meaning.within, error)
         values = self._outputs()
         try:
             frame = columns.frame()
@@ -322,9 +321,9 @@ class Clause:
             right = False
         if not right:
             for name, text in texts.items():
-                columns.check(text, self.meaning.conditions[name].read.expression, condition=True)
-            for text, expression in values:
-                columns.check(text, expression)
+                columns.check(text, self.meaning.conditions[name].read, condition=True)
+            for text, read in values:
+                columns.check(text, read)
         if len(self.reports.errors) > known:
             raise Failed
         return frame
@@ -369,7 +368,7 @@ class Clause:
 
     # What the tasks give.
 
-    def _outputs(self) -> list[tuple[str, Expression]]:
+    def _outputs(self) -> list[tuple[str, Read]]:
         """What the tasks give; gives the texts of columns that are computed for it."""
         meaning, layout = self.meaning, self.layout
         readings = [each for read in meaning.measures for each in read.readings]
@@ -379,7 +378,7 @@ class Clause:
         if layout.every_row:
             own += [TASK, MATCH, AT, SHOWN, LABEL, VARIABLE]
         given += [Output(name, name) for name in own]
-        checked: list[tuple[str, Expression]] = []
+        checked: list[tuple[str, Read]] = []
         used: dict[str, None] = {}
         for place, read in enumerate(meaning.measures):
             used |= dict.fromkeys(self._used(read.text))
@@ -400,7 +399,7 @@ class Clause:
                         column = self.columns.column(quoted(each))
                         given.append(Output(f"{name}_of_{each}", "value", column, reading))
                 else:
-                    checked.append((reading.value, read.expression))
+                    checked.append((reading.value, read))
                     given.append(Output(name, "value", self.columns.column(reading.value), reading))
         given += [Output(each, "current", self.columns.column(quoted(each))) for each in used]
         plain = listed_columns(meaning, layout.keys, [], {each: quoted(each) for each in self.columns.names})
@@ -459,7 +458,7 @@ class Clause:
             try:
                 _ = self.spark.sql(f"SELECT {text} AS v FROM {self._aggregated(view, read)}").schema
             except AnalysisException as own:
-                report(self.reports, read.expression, own)
+                report(self.reports, read, own)
         if len(self.reports.errors) == known:
             self.reports.error(said(error), self.meaning.clause.span)
 

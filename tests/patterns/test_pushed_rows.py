@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import hamlet
 from hamlet.matching import Matcher
-from tests.random_patterns import Generator, compare_wild, pushed
+from tests.random_patterns import Generator, compare_pushed, compare_wild, pushed
 
 SCHEMA = pa.schema(
     [
@@ -118,6 +119,87 @@ def test_random_patterns_row_by_row() -> None:
         assert found == expected, f"seed {seed}\n{case.sql}\n{case.rows}"
         shown += bool(expected)
     assert shown > 1
+
+
+def test_random_patterns_that_read_labels_row_by_row() -> None:
+    """Labels, rows ahead, decimals, rows of no match."""
+    found = [compare_pushed(seed) for seed in range(24)]
+    assert found.count(True) > 10
+
+
+NUMBERS = pa.schema(
+    [("k", pa.int64()), ("ts", pa.int64()), ("v", pa.int64()), ("d", pa.decimal128(10, 2)), ("p", pa.float64())]
+)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "MEASURES LAST(ts) AS t PATTERN (a b) DEFINE b AS b.v > LAST(a.v)",
+        "MEASURES LAST(ts) AS t PATTERN (a+ b) DEFINE a AS SUM(a.v) < 30, b AS SUM(a.v) > 10.5",
+        "MEASURES NEXT(LAST(ts)) AS t, CLASSIFIER() AS c PATTERN (a b) DEFINE b AS v > NEXT(v, 2)",
+        "MEASURES LAST(ts) AS t PATTERN (a b c?) DEFINE b AS d > PREV(d) + 1.5 OR d / 3 < 0.2, c AS d < 7 AND d > p",
+        "MEASURES COUNT(*) AS t, SUM(v) AS s, FINAL LAST(ts) AS l ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (a b)"
+        " DEFINE b AS v > PREV(v)",
+        "MEASURES LAST(ts) AS t, AVG(p) AS m, SUM(b.p) AS s PATTERN (a b+ c) WITHIN 50"
+        " DEFINE b AS b.p < AVG(b.p) + 1.25, c AS c.p > FIRST(b.p) AND COUNT(b.*) > 2",
+        "MEASURES SUM(v) AS s ALL ROWS PER MATCH AFTER MATCH SKIP TO NEXT ROW PATTERN ({- a -} b*? c)"
+        " WITHIN 9 DEFINE b AS SUM(b.d) + 1 > b.d * 0.5, c AS MAX(b.d) - c.d < 0.25 AND NEXT(c.v) IS NOT NULL",
+        "MEASURES MATCH_NUMBER() AS n ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO LAST b"
+        " PATTERN (a b{2} c) WITHIN 30 DEFINE b AS NEXT(FIRST(a.v), 2) > 3, c AS c.v = LAST(a.v)",
+    ],
+)
+def test_what_needs_no_host(clause: str) -> None:
+    """Conditions over labels, rows ahead, decimals, and rows of no match are given without the host."""
+    text = f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts {clause})"
+    dice = random.Random(len(clause))
+
+    def some(value: Any) -> Any:
+        return None if dice.random() < 0.05 else value
+
+    rows = [
+        {
+            "k": dice.randrange(4),
+            "ts": ts,
+            "v": some(dice.randrange(10)),
+            "d": some(decimal.Decimal(dice.randrange(1000)) / 100),
+            "p": some(dice.randrange(40) / 4),
+        }
+        for ts in range(600)
+    ]
+    matcher = Matcher(text, NUMBERS)
+    found = [row for each in rows for row in matcher.push(each)]
+    assert matcher._direct is not None
+    assert matcher._direct.form is not None
+    found += matcher.close()
+    expected = hamlet.sql(text, {"t": pa.Table.from_pylist(rows, NUMBERS)}).rows()
+    assert sorted(map(str, found)) == sorted(map(str, expected))
+    assert len(found) > 20
+
+
+def test_the_host_goes_on_where_a_sum_needs_more_bits() -> None:
+    """Nothing is lost or given twice."""
+    clause = "PARTITION BY k ORDER BY ts MEASURES COUNT(*) AS n, SUM(v) AS s PATTERN (a+? b) DEFINE a AS SUM(a.v) > 0"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause}, b AS v < 0)"
+    rows = [{"k": place % 2, "ts": place, "v": 2**62 if place % 6 else -1} for place in range(30)]
+    matcher = Matcher(text, NUMBERS)
+    assert matcher._can_direct
+    found = [row for each in rows for row in matcher.push(each)]
+    assert not matcher._can_direct
+    found += matcher.close()
+    table = pa.Table.from_pylist([{"d": None, "p": None, **row} for row in rows], NUMBERS)
+    assert sorted(map(str, found)) == sorted(map(str, hamlet.sql(text, {"t": table}).rows()))
+    assert len(found) > 3
+
+
+def test_the_host_says_that_a_search_takes_too_many_steps() -> None:
+    clause = "ORDER BY ts MEASURES COUNT(*) AS n PATTERN ((a | b)+ c) WITHIN 14 DEFINE a AS SUM(a.v) <> 1"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause}, c AS SUM(c.v) < 0)"
+    matcher = Matcher(text, NUMBERS, max_steps=500)
+    assert matcher._can_direct
+    rows = [{"ts": place, "v": 2 + 2 ** (place % 20)} for place in range(40)]
+    with pytest.raises(hamlet.DataError, match=r"took more than .* steps"):
+        matcher.push(rows)
 
 
 def test_random_patterns_at_the_edges(tmp_path: Path) -> None:

@@ -10,22 +10,30 @@ class Live:
         second: npt.NDArray[Any],
         variables: npt.NDArray[Any],
         start: int,
-        programs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]] | None],
-        columns: int,
+        programs: list[tuple[npt.NDArray[Any], npt.NDArray[Any], bool] | None],
+        cells: int,
         back: int,
+        ahead: int,
         skip: int,
         member: npt.NDArray[Any],
         within: int | None,
+        searching: tuple[Any, ...] | None,
+        later: int,
+        unmatched: bool,
+        max_steps: int,
     ) -> None: ...
+
+def without_row(code: npt.NDArray[Any], reals: npt.NDArray[Any], real: bool) -> int | float | None: ...
 
 class Partition:
     rows: list[tuple[Any, ...]]
     start: int
     number: int
+    covered: int
     begins: bool
     size: int
     deadline: int | None
     def __init__(self, live: Live) -> None: ...
     def take(self, row: tuple[Any, ...], time: int, values: tuple[Any, ...]) -> None: ...
-    def settle(self, mark: int, found: list[tuple[int, int, int, npt.NDArray[Any]]]) -> tuple[int, int] | None: ...
+    def settle(self, mark: int, found: list[tuple[int, int, int, Any]]) -> tuple[int, int] | None: ...
     def forget(self, back: int) -> int: ...

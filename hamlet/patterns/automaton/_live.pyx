@@ -1,9 +1,10 @@
-"""Matches of rows that come one by one, where conditions read the candidate row and rows before it.
+"""Matches of rows that come one by one, where programs evaluate conditions.
 
-Of each partition only the first start that is not decided is followed: its ways through the pattern, the preferred one
-first, each at the step that takes the next row. A row costs as much as there are ways. When the first start is decided,
-the next one follows over the rows that are kept; starts that cannot match are found by one look back over those rows,
-so that a long run of starts that all fail together costs its length once.
+Of each partition only the first start that is not decided is followed. Where conditions read rows at a fixed distance
+these are its ways through the pattern, the preferred one first, each at the step that takes the next row: a row costs
+as much as there are ways. Where conditions read labels it is a search (`_search`) that goes on where it stood when the
+rows ended. When the first start is decided, the next one follows over the rows that are kept; starts that cannot match
+are found by one look back over those rows, so that a long run of starts that all fail together costs its length once.
 
 Contract: as in `_walk`; a partition's cells have as many columns as the programs read.
 """
@@ -15,6 +16,8 @@ from libc.string cimport memmove
 import numpy as np
 
 from hamlet.patterns.automaton._machine cimport READ_INT, READ_REAL, Value, apply
+from hamlet.patterns.automaton._search cimport MATCH, WAITS, Search
+from hamlet.patterns.automaton._walk cimport Table
 
 cdef enum:
     TAKE = 0
@@ -30,6 +33,7 @@ cdef enum:  # what follows a match, as in `_walk`
 
 DEF DEEPEST = 64
 DEF LOOK_BACK = 48   # so many rows behind a start that fails make a look back over them worth while
+DEF CALL = 20        # one call may take so many times the steps of a start
 cdef int64_t _NEVER = 9223372036854775807
 
 
@@ -37,6 +41,14 @@ cdef struct Cell:
     int64_t whole
     double real
     bint null
+
+
+cdef struct Program:
+    const int64_t* code      # NULL for what is always true
+    const double* reals
+    Py_ssize_t length
+    int64_t ahead            # the most rows ahead that it reads
+    bint real
 
 
 cdef struct Way:
@@ -61,6 +73,40 @@ cdef inline bint is_later(int64_t start, int64_t within, int64_t time) noexcept 
     return time > start and <uint64_t> time - <uint64_t> start > <uint64_t> within
 
 
+cdef int _run(const Program* program, const Cell* cells, Py_ssize_t columns, int64_t rows, int64_t row,
+              Value* found) except -1:
+    """The value of a program at a row, where `cells` are a ring of so many rows; of no row where there are none."""
+    cdef Value stack[DEEPEST]
+    cdef Value* top = stack
+    cdef const int64_t* code = program.code
+    cdef const Cell* cell
+    cdef Py_ssize_t i
+    top -= 1
+    for i in range(program.length):
+        if code[0] == READ_INT or code[0] == READ_REAL:
+            top += 1
+            top.null = rows == 0 or code[2] > row
+            if not top.null:
+                cell = cells + ((row - code[2]) % rows) * columns + code[1]
+                top.null, top.whole, top.real = cell.null, cell.whole, cell.real
+        else:
+            top = apply(code[0], code[1], program.reals[i], top)
+        code += 4
+    found[0] = top[0]
+    return 0
+
+
+def without_row(code, reals, bint real):
+    """The value of a program where all that it reads is NULL."""
+    cdef const int64_t[:, ::1] operations = code
+    cdef const double[::1] numbers = reals
+    cdef Program program
+    cdef Value value
+    program.code, program.reals, program.length = &operations[0, 0], &numbers[0], operations.shape[0]
+    _run(&program, NULL, 0, 0, 0, &value)
+    return None if value.null else value.real if real else value.whole
+
+
 cdef class Live:
     """A statement's automaton and conditions.
 
@@ -69,28 +115,37 @@ cdef class Live:
     kinds, first, second, variables : int32 arrays of shape (steps,)
     start : int
     programs : list
-        By variable: None for a condition that is always true, else int64 operations of shape (operations, 4) and a
-        float64 array of shape (operations,); READ_INT and READ_REAL take a column and how many rows back.
-    columns : int
-        Of the cells that programs read.
-    back : int
-        The most rows back that programs read.
+        By variable: None for a condition that is always true or reads labels, else (int64 operations of shape
+        (operations, 4), float64 array of shape (operations,)); READ_INT and READ_REAL take a column and how many rows
+        back. Behind them those of the columns that conditions over labels read.
+    cells : int
+        How many values programs read of a row.
+    back, ahead : int
+        The most rows back that programs read, and ahead that they and conditions over labels do.
     skip : int
     member : uint8 array of shape (variables,)
     within : int, or None
         The longest time between the first row and the last.
+    searching : tuple, or None
+        Where conditions read labels: members, slots, sums, programs, keep and all_labels of `_search.Search`.
+    later : int
+        How many rows behind a match have to be there before it is given.
+    unmatched : bool
+        Whether rows of no match are given.
+    max_steps : int
+        Most steps of one start where conditions read labels.
     """
 
     cdef const int32_t[::1] kinds, first, second, variables
     cdef const uint8_t[::1] member
-    cdef list programs
-    cdef const int64_t** codes
-    cdef const double** reals
-    cdef Py_ssize_t* lengths
+    cdef list kept
+    cdef object searching
+    cdef Program* programs
     cdef int32_t start_step
-    cdef Py_ssize_t steps, count, columns, back
+    cdef Py_ssize_t steps, count, columns, cells, ring
+    cdef int64_t ahead, later, max_steps
     cdef int skip
-    cdef bint bounded
+    cdef bint bounded, unmatched
     cdef int64_t within
     cdef int64_t* seen      # by step: the number of the row before which it was reached last
     cdef int64_t stamp
@@ -98,37 +153,51 @@ cdef class Live:
     cdef Py_ssize_t alive_room
     cdef int32_t* stack
 
-    def __cinit__(self, kinds, first, second, variables, int32_t start, list programs, Py_ssize_t columns,
-                  Py_ssize_t back, int skip, member, within):
+    def __cinit__(self, kinds, first, second, variables, int32_t start, list programs, Py_ssize_t cells,
+                  Py_ssize_t back, int64_t ahead, int skip, const uint8_t[::1] member, within, searching, int64_t later,
+                  bint unmatched, int64_t max_steps):
         cdef Py_ssize_t i
         cdef const int64_t[:, ::1] code
-        cdef const double[::1] real
+        cdef const double[::1] reals
         self.kinds, self.first, self.second, self.variables, self.member = kinds, first, second, variables, member
-        self.start_step, self.columns, self.back, self.skip = start, columns, back, skip
-        self.steps, self.count, self.programs = self.kinds.shape[0], len(programs), programs
+        self.start_step, self.cells, self.skip = start, cells, skip
+        self.steps, self.count, self.kept = self.kinds.shape[0], member.shape[0], programs
+        self.columns = len(programs) - self.count
+        self.searching, self.later, self.unmatched, self.max_steps = searching, later, unmatched, max_steps
         self.bounded = within is not None
         self.within = min(within, INT64_MAX) if self.bounded else 0
         self.seen = <int64_t*>calloc(self.steps, sizeof(int64_t))
         self.stack = <int32_t*>malloc((2 * self.steps + 2) * sizeof(int32_t))
-        self.codes = <const int64_t**>calloc(self.count + 1, sizeof(int64_t*))
-        self.reals = <const double**>calloc(self.count + 1, sizeof(double*))
-        self.lengths = <Py_ssize_t*>calloc(self.count + 1, sizeof(Py_ssize_t))
-        if (self.seen == NULL or self.stack == NULL or self.codes == NULL or self.reals == NULL
-                or self.lengths == NULL):
+        self.programs = <Program*>calloc(len(programs) + 1, sizeof(Program))
+        if self.seen == NULL or self.stack == NULL or self.programs == NULL:
             raise MemoryError
-        self.stamp, self.alive, self.alive_room = 0, NULL, 0
-        for i in range(self.count):
+        self.stamp, self.alive, self.alive_room, self.ahead = 0, NULL, 0, ahead
+        for i in range(len(programs)):
             if programs[i] is not None:
-                code, real = programs[i]
-                self.codes[i], self.reals[i], self.lengths[i] = &code[0, 0], &real[0], code.shape[0]
+                code, reals, self.programs[i].real = programs[i]
+                self.programs[i].code, self.programs[i].reals = &code[0, 0], &reals[0]
+                self.programs[i].length = code.shape[0]
+                self.programs[i].ahead = max(0, -min(each[2] for each in programs[i][0]))
+        self.ring = back + ahead + 1
 
     def __dealloc__(self):
         free(self.seen)
         free(self.stack)
-        free(self.codes)
-        free(self.reals)
-        free(self.lengths)
+        free(self.programs)
         free(self.alive)
+
+
+cdef class Known(Table):
+    """Which steps may take the rows of a partition that have come; nothing is known of rows behind them."""
+
+    cdef const uint8_t* holds
+    cdef Py_ssize_t count
+
+    cdef bint can(self, int64_t row, int32_t step, int64_t most) noexcept nogil:
+        """Whether a step may be tried before a row."""
+        if self.kinds[step] == TAKE:
+            return row < most and (row == self.high or self.holds[row * self.count + self.variables[step]])
+        return self.kinds[step] != AT_START or (self.begins and row == 0)
 
 
 cdef class Partition:
@@ -142,21 +211,28 @@ cdef class Partition:
         The place in `rows` of the first start that is not decided.
     number : int
         Matches so far.
+    covered : int
+        The place behind the last row of any match so far.
     begins : bool
         Whether the first row kept is the partition's first.
     """
 
     cdef Live live
     cdef public list rows
-    cdef public int64_t start, number
+    cdef public int64_t start, number, covered
     cdef public bint begins
     cdef int64_t* times
     cdef uint8_t* holds         # by row and variable: whether the row meets the condition
-    cdef Cell* cells            # of the last rows, as many as are read back, a ring
+    cdef Cell* cells            # of the last rows, as many as are read back and ahead, a ring
+    cdef int64_t** values       # by column of conditions over labels: whole numbers or doubles by row
+    cdef uint8_t** nulls
+    cdef Search search          # where conditions read labels
+    cdef Known table
     cdef Py_ssize_t room
-    cdef int64_t counted        # rows whose conditions are known
-    cdef int64_t at             # the next row of the ways
+    cdef int64_t counted        # rows that have come
+    cdef int64_t at             # the next row of the ways, or the next whose time is looked at
     cdef bint begun
+    cdef bint stuck             # whether the start waits for rows, and not for time
     cdef Way* ways
     cdef Way* later
     cdef Py_ssize_t way_count, later_count
@@ -166,21 +242,35 @@ cdef class Partition:
 
     def __cinit__(self, Live live):
         self.live, self.rows = live, []
-        self.start = self.number = self.counted = self.at = 0
-        self.begins, self.begun = True, False
-        self.room = 16
-        self.times = <int64_t*>malloc(self.room * sizeof(int64_t))
-        self.holds = <uint8_t*>malloc(self.room * max(1, live.count))
-        self.cells = <Cell*>calloc((live.back + 1) * max(1, live.columns), sizeof(Cell))
+        self.start = self.number = self.counted = self.at = self.covered = 0
+        self.begins, self.begun, self.stuck = True, False, False
+        self.room, self.node_room = 16, 16
+        self.cells = <Cell*>calloc(live.ring * max(1, live.cells), sizeof(Cell))
         self.ways = <Way*>malloc((live.steps + 1) * sizeof(Way))
         self.later = <Way*>malloc((live.steps + 1) * sizeof(Way))
-        self.node_room = 16
         self.nodes = <Node*>malloc(self.node_room * sizeof(Node))
-        if (self.times == NULL or self.holds == NULL or self.cells == NULL or self.ways == NULL
-                or self.later == NULL or self.nodes == NULL):
+        self.values = <int64_t**>calloc(live.columns + 1, sizeof(int64_t*))
+        self.nulls = <uint8_t**>calloc(live.columns + 1, sizeof(uint8_t*))
+        if (self.cells == NULL or self.ways == NULL or self.later == NULL or self.nodes == NULL
+                or self.values == NULL or self.nulls == NULL):
             raise MemoryError
+        if live.searching is not None:
+            self.table = Known(live.kinds, live.first, live.second, live.variables, [], False)
+            self.table.count, self.table.low = live.count, 0
+            members, slots, sums, programs, keep, all_labels = live.searching
+            nothing = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+            self.search = Search(self.table, live.start_step, members, slots, [nothing] * live.columns, sums, programs,
+                                 keep, all_labels)
+        self._widen(16)
 
     def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.values != NULL and self.nulls != NULL:
+            for i in range(self.live.columns):
+                free(self.values[i])
+                free(self.nulls[i])
+        free(self.values)
+        free(self.nulls)
         free(self.times)
         free(self.holds)
         free(self.cells)
@@ -188,23 +278,40 @@ cdef class Partition:
         free(self.later)
         free(self.nodes)
 
+    cdef int _widen(self, Py_ssize_t room) except -1:
+        """Room for so many rows."""
+        cdef Py_ssize_t i
+        self.times = <int64_t*>_grown(self.times, room * sizeof(int64_t))
+        self.holds = <uint8_t*>_grown(self.holds, room * self.live.count)
+        for i in range(self.live.columns):
+            self.values[i] = <int64_t*>_grown(self.values[i], room * sizeof(int64_t))
+            self.nulls[i] = <uint8_t*>_grown(self.nulls[i], room)
+            self.search.columns[i].whole, self.search.columns[i].real = self.values[i], <double*>self.values[i]
+            self.search.columns[i].null = self.nulls[i]
+        if self.table is not None:
+            self.table.holds = self.holds
+        self.room = room
+        return 0
+
     @property
     def size(self):
         """Bytes that are kept beside the rows themselves."""
-        return (self.room * (sizeof(int64_t) + self.live.count) + self.node_room * sizeof(Node)
-                + 2 * self.live.steps * sizeof(Way) + 400)
+        return (self.room * (sizeof(int64_t) + self.live.count + 9 * self.live.columns)
+                + self.node_room * sizeof(Node) + 2 * self.live.steps * sizeof(Way) + 400
+                + (0 if self.search is None else self.search.size()))
 
     def take(self, tuple row, int64_t time, tuple values):
         """Take a row: `values` are the columns that conditions read, as int or float, or None."""
         cdef Live live = self.live
-        cdef Py_ssize_t i, place = len(self.rows)
+        cdef Py_ssize_t i, column
+        cdef int64_t place = len(self.rows), behind
+        cdef Program* program
+        cdef Value found
         cdef Cell* cell
         if place == self.room:
-            self.times = <int64_t*>_grown(self.times, 2 * self.room * sizeof(int64_t))
-            self.holds = <uint8_t*>_grown(self.holds, 2 * self.room * max(1, live.count))
-            self.room *= 2
-        cell = self.cells + (self.counted % (live.back + 1)) * live.columns
-        for i in range(live.columns):
+            self._widen(2 * self.room)
+        cell = self.cells + (self.counted % live.ring) * live.cells
+        for i in range(live.cells):
             value = values[i]
             cell[i].null = value is None
             if value is None:
@@ -214,31 +321,25 @@ cdef class Partition:
             else:
                 cell[i].whole = value
         self.times[place] = time
-        for i in range(live.count):
-            self.holds[place * live.count + i] = live.codes[i] == NULL or self._holds(i)
+        for i in range(live.count + live.columns):
+            program = live.programs + i
+            behind = place - program.ahead
+            if behind < 0:
+                continue
+            found.null, found.whole = False, True
+            if program.code != NULL:
+                _run(program, self.cells, live.cells, live.ring, self.counted - program.ahead, &found)
+            if i < live.count:
+                self.holds[behind * live.count + i] = not found.null and found.whole != 0
+                continue
+            column = i - live.count
+            self.nulls[column][behind] = found.null
+            if program.real:
+                (<double*>self.values[column])[behind] = found.real
+            else:
+                self.values[column][behind] = found.whole
         self.rows.append(row)
         self.counted += 1
-
-    cdef bint _holds(self, Py_ssize_t variable) except -1:
-        """Whether the row that has just come meets a condition."""
-        cdef Live live = self.live
-        cdef Value stack[DEEPEST]
-        cdef Value* top = stack
-        cdef const int64_t* code = live.codes[variable]
-        cdef Py_ssize_t i
-        cdef Cell* cell
-        top -= 1
-        for i in range(live.lengths[variable]):
-            if code[0] == READ_INT or code[0] == READ_REAL:
-                top += 1
-                top.null = code[2] > self.counted
-                if not top.null:
-                    cell = self.cells + ((self.counted - code[2]) % (live.back + 1)) * live.columns + code[1]
-                    top.null, top.whole, top.real = cell.null, cell.whole, cell.real
-            else:
-                top = apply(code[0], code[1], live.reals[variable][i], top)
-            code += 4
-        return not top.null and top.whole != 0
 
     cdef int _enter(self, int32_t step, int64_t node, int64_t length) except -1:
         """Follow the steps that take no row from a step on, the preferred first.
@@ -278,6 +379,9 @@ cdef class Partition:
     cdef int _begin(self) except -1:
         self.begun, self.at = True, self.start
         self.best, self.node_count = -2, 0
+        if self.search is not None:
+            self.search.begin(self.start, _NEVER, self.number + 1)
+            return 0
         self.live.stamp += 1
         self.later_count = 0
         self._enter(self.live.start_step, -1, 0)
@@ -308,38 +412,70 @@ cdef class Partition:
         self._swap()
         return 0
 
+    cdef bint _is_open(self, int64_t known, bint is_late) except -1:
+        """Whether the start waits for rows behind those that are known."""
+        cdef Live live = self.live
+        cdef int ended
+        if self.search is None:
+            while self.way_count and self.at < known:
+                self._step()
+            return self.way_count and not is_late
+        if self.best != -2:
+            return False
+        while live.bounded and self.search.most == _NEVER and self.at < known:
+            if is_later(self.times[self.start], live.within, self.times[self.at]):
+                self.search.most = self.at
+            self.at += 1
+        if is_late and self.search.most == _NEVER:
+            self.search.most = known
+        self.table.high, self.table.end, self.table.begins = known, len(self.rows), self.begins
+        ended = self.search.go_on(0, live.max_steps, False)
+        if ended < 0:
+            raise OverflowError
+        if ended == MATCH:
+            self.best, self.best_length = 0, self.search.taken
+        return ended == WAITS
+
     def settle(self, int64_t mark, list found):
         """Decide starts as far as rows do; `mark` is the time before which no row comes any more.
 
-        Matches are appended as (first row, rows, number, steps as bytes of int32). Gives None, or, where nothing can be
-        skipped to, the first row and which row of the match it is.
+        Matches are appended as (first row, rows, number, steps), rows of no match as (row, -1, 0, None). Gives None,
+        or, where nothing can be skipped to, the first row and which row of the match it is. Raises OverflowError where
+        a number or the steps of a search are too many: what was found before stays found.
         """
         cdef Live live = self.live
-        cdef int64_t count = len(self.rows), target, looked = -1
-        cdef bint late
-        while self.start < count:
+        cdef int64_t count = len(self.rows), known = count - live.ahead, target, looked = -1
+        cdef int64_t most_work = 0 if self.search is None else self.search.work + CALL * live.max_steps
+        cdef bint is_late
+        while self.start < known:
             if not self.begun:
                 self._begin()
-            while self.way_count and self.at < count:
-                self._step()
-            if self.way_count:
-                late = live.bounded and is_later(self.times[self.start], live.within, mark)
-                if not late:
-                    return None
-            self.begun = False
+            is_late = live.bounded and is_later(self.times[self.start], live.within, mark) and (
+                known == count or is_later(self.times[self.start], live.within, self.times[known]))
+            self.stuck = live.bounded and not is_late and is_later(self.times[self.start], live.within, mark)
+            if self._is_open(known, is_late):
+                return None
             if self.best == -2:
-                if looked < 0 and count - self.start > LOOK_BACK:
+                self.begun = False
+                if self.search is not None and self.search.work > most_work:
+                    raise OverflowError
+                if looked < 0 and known - self.start > LOOK_BACK:
                     looked = self.start
-                    self._look_back(count)
-                self.start += 1
+                    self._look_back(known)
+                self._failed(found)
                 if looked >= 0:
-                    while self.start < count and not live.alive[(self.start - looked) * live.steps + live.start_step]:
-                        self.start += 1
+                    while self.start < known and not live.alive[(self.start - looked) * live.steps + live.start_step]:
+                        self._failed(found)
                 continue
+            if live.later and self.best_length and self.start + self.best_length - 1 + live.later >= count:
+                self.stuck = True
+                return None  # measures read rows that are not there yet
+            self.begun = False
             self.number += 1
             labels = np.empty(self.best_length, np.int32)
             target = self._labels(labels)
             found.append((self.start, self.best_length, self.number, labels))
+            self.covered = max(self.covered, self.start + max(<int64_t>1, self.best_length))
             if self.best_length == 0 or live.skip == NEXT:
                 self.start += 1
             elif live.skip == PAST:
@@ -348,21 +484,30 @@ cdef class Partition:
                 return self.start, target
             else:
                 self.start += target
+        self.stuck = True
         return None
+
+    cdef int _failed(self, list found) except -1:
+        """No match begins at the start."""
+        if self.live.unmatched and self.start >= self.covered:
+            found.append((self.start, -1, 0, None))
+        self.start += 1
+        return 0
 
     cdef int64_t _labels(self, int32_t[::1] labels) except -2:
         """Fill in the steps of the match; gives the row that is skipped to, -1 for none."""
         cdef Live live = self.live
         cdef int64_t place = self.best_length - 1, node = self.best, target = -1
-        while node >= 0:
+        while node >= 0 and self.search is None:
             labels[place] = self.nodes[node].step
             node = self.nodes[node].before
             place -= 1
         for place in range(self.best_length):
+            if self.search is not None:
+                labels[place] = self.search.steps[place]
             if live.skip > NEXT and live.member[live.variables[labels[place]]]:
-                target = place
-                if live.skip == TO_FIRST:
-                    break
+                if target < 0 or live.skip != TO_FIRST:
+                    target = place
         return target
 
     cdef int _look_back(self, int64_t count) except -1:
@@ -394,7 +539,7 @@ cdef class Partition:
 
     def forget(self, int64_t back):
         """Let go of rows that neither the start nor `back` rows before it need; gives how many they are."""
-        cdef Py_ssize_t drop = self.start - back, left
+        cdef Py_ssize_t drop = self.start - back, left, i
         if drop <= 0:
             return 0
         if drop < len(self.rows) and (drop < 32 or 2 * drop < len(self.rows)):
@@ -403,14 +548,22 @@ cdef class Partition:
         del self.rows[:drop]
         memmove(self.times, self.times + drop, left * sizeof(int64_t))
         memmove(self.holds, self.holds + drop * self.live.count, left * self.live.count)
+        for i in range(self.live.columns):
+            memmove(self.values[i], self.values[i] + drop, left * sizeof(int64_t))
+            memmove(self.nulls[i], self.nulls[i] + drop, left)
+        if self.search is not None:
+            self.search.start_row -= drop
+            if self.search.most != _NEVER:
+                self.search.most -= drop
         self.start -= drop
         self.at -= drop
+        self.covered = max(<int64_t>0, self.covered - drop)
         self.begins = False
         return drop
 
     @property
     def deadline(self):
         """The time after which the start is decided whatever comes, None without one."""
-        if not self.live.bounded or self.start >= len(self.rows):
+        if not self.live.bounded or self.stuck or self.start >= len(self.rows):
             return None
         return min(int(self.times[self.start]) + self.live.within, INT64_MAX)

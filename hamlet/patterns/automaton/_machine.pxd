@@ -149,8 +149,5 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
             elif operation == MULTIPLY_REAL:
                 top.real *= top[1].real
             elif operation == DIVIDE_REAL:
-                if top[1].real == 0:
-                    top.null = True
-                else:
-                    top.real /= top[1].real
+                top.real /= top[1].real
     return top

@@ -32,11 +32,6 @@ cdef enum:
     YES = 1
     UNKNOWN = 2
 
-cdef enum:  # how a start ended
-    NO_MATCH = 0
-    MATCH = 1
-    WAITS = 2
-
 cdef enum:  # how a partition went on
     DONE = 0
     OPEN = 1
@@ -47,25 +42,6 @@ cdef enum:  # how a partition went on
 DEF DEEPEST = 64
 DEF JUDGED = 10   # steps that a condition of the host's stands for, whose answer is known
 DEF ASKED = 50    # and one whose answer is not
-
-
-cdef struct Column:
-    const int64_t* whole
-    const double* real
-    const uint8_t* null
-
-
-cdef struct Condition:
-    int kind             # 0: the table's masks say all, 1: a program, 2: the host's
-    Py_ssize_t length
-    const int64_t* code
-    const double* reals
-
-
-cdef struct Entry:
-    int64_t age          # of the start that made it
-    uint64_t hashed
-    int64_t at           # of its words, behind their number
 
 
 cdef void* _grown(void* old, Py_ssize_t size) except NULL:
@@ -79,12 +55,8 @@ cdef void* _grown(void* old, Py_ssize_t size) except NULL:
 cdef class Interned:
     """Sequences of numbers that were seen, each with a number of its own; all are forgotten at once."""
 
-    cdef Entry* entries
-    cdef int64_t* words
-    cdef int64_t age, mask, count, used, room
-
     def __cinit__(self):
-        self.age, self.mask, self.count, self.used, self.room = 1, 1023, 0, 0, 4096
+        self.age, self.mask, self.count, self.used, self.room = 1, 63, 0, 0, 256
         self.entries = <Entry*>calloc(self.mask + 1, sizeof(Entry))
         self.words = <int64_t*>malloc(self.room * sizeof(int64_t))
         if self.entries == NULL or self.words == NULL:
@@ -174,35 +146,6 @@ cdef class Search:
         Whether all labels, and the number of the match, are read.
     """
 
-    cdef Table table
-    cdef int32_t start_step
-    cdef const uint8_t[:, ::1] members
-    cdef const int64_t[:, ::1] slots, sums, keep
-    cdef list programs
-    cdef Column* columns
-    cdef Condition* conditions
-    cdef Interned known         # states that were left, and what is read of paths as numbers
-    cdef int64_t* state         # of one state
-    cdef Py_ssize_t sets, room, depth, stack_room, state_room
-    cdef int64_t** places       # by set: offsets of the rows that carry one of its variables
-    cdef int64_t** counts       # by set: how many before each offset
-    cdef int64_t** whole        # by sum: running value at each offset
-    cdef double** real
-    cdef int64_t** filled       # by sum: values that are not NULL before each offset
-    cdef int64_t** listed       # by set all of whose rows are read: the number of its rows before each offset
-    cdef int64_t* path          # where all labels are read: the number of those before each offset
-    cdef int32_t* steps
-    cdef int32_t* labels
-    cdef int32_t* stack_step
-    cdef int64_t* stack_taken
-    cdef bint all_labels
-    cdef public dict truth      # answers of the host by key
-    cdef public dict asked      # key -> (variable, start, labels, number, partition borders)
-    cdef public int64_t work    # steps of all starts
-    cdef public bint waits      # whether the last start waits for rows to come, not for answers
-    cdef int64_t start_row, number, taken
-    cdef list _buffers
-
     def __cinit__(self, Table table, int32_t start_step, members, slots, list columns, sums, list programs, keep,
                   bint all_labels):
         self.table, self.start_step = table, start_step
@@ -221,7 +164,7 @@ cdef class Search:
         self.filled = <int64_t**>self._pointers(self.sums.shape[0])
         self.steps = self.labels = self.stack_step = NULL
         self.stack_taken = NULL
-        self._grow(256)
+        self._grow(16)
 
     cdef int _take(self, list columns) except -1:
         """Keep columns and programs where they can be read without Python."""
@@ -409,60 +352,75 @@ cdef class Search:
         guess : bint
             Whether, behind a question to the host, the search goes on as if the answer were yes, to ask more at once.
         """
-        cdef int32_t step = self.start_step
-        cdef int64_t taken = 0, work = 0
-        cdef int verdict
-        cdef bint open_questions = False, any_seen = False
-        cdef Py_ssize_t first_asked = len(self.asked)
-        max_steps += 16 * (self.table.high - self.table.low)  # a long match is no search
-        self.depth, self.waits = 0, False
-        self.start_row, self.number = row, number
+        self.begin(row, most, number)
+        return self.go_on(partition, max_steps, guess)
+
+    cdef void begin(self, int64_t row, int64_t most, int64_t number) noexcept:
+        """Stand before a start; see `_start`."""
+        self.start_row, self.most, self.number = row, most, number
+        self.step, self.taken, self.spent, self.depth = self.start_step, 0, 0, 0
+        self.open_questions = self.any_seen = False
+        self.first_asked = len(self.asked)
         self.known.forget()
+
+    cdef int go_on(self, int64_t partition, int64_t max_steps, bint guess) except -2:
+        """Search on from where the search of a start stands; where it waits for rows, it can go on again."""
+        cdef int32_t step = self.step
+        cdef int64_t taken = self.taken, work = self.spent, row = self.start_row
+        cdef int verdict, ended = NO_MATCH
+        max_steps += 16 * (self.table.high - self.table.low)  # a long match is no search
+        self.waits = False
         while True:
             work += 1
             if work > max_steps:
-                self.work += work
-                return -1
-            if self.table.can(row + taken, step, most):
+                ended = -1
+                break
+            if self.table.can(row + taken, step, self.most):
                 if self.table.kinds[step] == SPLIT:
                     self._push(self.table.second[step], taken)
                     step = self.table.first[step]
                     continue
                 if self.table.kinds[step] == ACCEPT:
+                    ended = MATCH
                     break
                 if self.table.kinds[step] != TAKE:
                     step = self.table.first[step]
                     continue
                 if row + taken == self.table.high:
-                    self.work += work
-                    self.waits = not open_questions
-                    return WAITS  # rows to come decide
+                    self.waits = not self.open_questions
+                    ended = WAITS  # rows to come decide
+                    break
                 verdict = NO
-                if not (self.depth or any_seen) or self._is_new(step, taken):
-                    any_seen = any_seen or self.depth > 0
+                if not (self.depth or self.any_seen) or self._is_new(step, taken):
+                    self.any_seen = self.any_seen or self.depth > 0
                     if taken >= self.room:
                         self._grow(2 * self.room)
                     self._label(step, taken)
                     verdict = self._judge(self.table.variables[step], taken, partition)
                 if verdict == UNKNOWN:
-                    open_questions = True
-                    if not guess or len(self.asked) - first_asked >= 64:
-                        self.work += work
-                        return WAITS
+                    self.open_questions = True
+                    if not guess or len(self.asked) - self.first_asked >= 64:
+                        ended = WAITS
+                        break
                     verdict = YES
                 if verdict == YES:
                     taken += 1
                     step = self.table.first[step]
                     continue
             if not self.depth:
-                self.work += work
-                return WAITS if open_questions else NO_MATCH
+                break
             self.depth -= 1
             step = self.stack_step[self.depth]
             taken = self.stack_taken[self.depth]
-        self.work += work
-        self.taken = taken
-        return WAITS if open_questions else MATCH
+        self.work += work - self.spent
+        self.step, self.taken, self.spent = step, taken, work
+        return WAITS if self.open_questions and ended >= 0 else ended
+
+    cdef Py_ssize_t size(self) noexcept:
+        """About how many bytes are kept."""
+        cdef Py_ssize_t cells = 2 * self.sets + 3 * self.sums.shape[0] + 2
+        return (2048 + self.room * cells * sizeof(int64_t) + self.known.room * sizeof(int64_t)
+                + self.known.mask * sizeof(Entry) + self.stack_room * 12)
 
     cdef int _label(self, int32_t step, int64_t taken) except -1:
         """Label the next row, and bring what conditions read up to date."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from hamlet.errors import Span
+from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read, placeholder
 from hamlet.patterns.clause.tree import Clause, Expression
 from hamlet.patterns.match.ordered import Expressions
@@ -79,6 +81,19 @@ def as_seen(read: Read) -> Read:
     return replace(read, readings=readings)
 
 
+_OWN_NAME = re.compile(r'["`]*__hamlet_(?:value_\d+|read)_(\d+)\w*["`]*')
+
+
+def report_said(reports: Reports, read: Read, message: str, hint: str | None = None, place: Span | None = None) -> None:
+    """Report what the host says against an expression; names that stand for readings become what was written."""
+    named = [int(each) for each in _OWN_NAME.findall(message)]
+    if named:
+        place = read.readings[named[0]].span
+        message = _OWN_NAME.sub(lambda match: reports.quote(read.readings[int(match[1])].span), message)
+    message = message.replace(LABEL, "CLASSIFIER()").replace(NUMBER, "MATCH_NUMBER()")
+    reports.error(message, place or place_in(read.expression, message), hint)
+
+
 def place_in(expression: Expression, message: str) -> Span:
     """The part of an expression that a message names in quotes, or all of it."""
     for part in message.split('"')[1::2]:
@@ -88,4 +103,4 @@ def place_in(expression: Expression, message: str) -> Span:
     return expression.span
 
 
-__all__ = ["LABEL", "NUMBER", "Condition", "Failed", "as_seen", "condition_of", "host_text", "is_near", "place_in"]
+__all__ = ["LABEL", "NUMBER", "Condition", "Failed", "as_seen", "condition_of", "host_text", "is_near", "report_said"]

@@ -1,8 +1,8 @@
-"""Few rows at a time, without the host: conditions that compare columns run in the kernel, row by row.
+"""Few rows at a time, without the host: conditions are programs of the kernel, row by row.
 
-A statement qualifies whose conditions read the candidate row and rows before it, by comparisons and arithmetic that
-the kernel has, whose table is pushed as it is, and that is ordered by plain columns. What it gives is computed here
-where it is rows of the match, counts and sums of them; anything else is put to the host, match by match.
+A statement qualifies whose conditions are comparisons and arithmetic that the kernel has, whose table is pushed as it
+is, and that is ordered by plain columns. What it gives is computed here where it is rows of the match, counts and sums
+of them; anything else is put to the host, match by match.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,11 @@ class Intake:
         self._kinds: list[type] = []
         self._good: dict[tuple[type, ...], tuple[int, ...]] = {}  # places of integers that become doubles
         self._has_times = pa.timestamp("us") in schema.types
+        self._decimals = [
+            (place, Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale))
+            for place, kind in enumerate(schema.types)
+            if pa.types.is_decimal(kind)
+        ]
         self._bounds = [(place, 1 << bits) for place, kind in enumerate(schema.types) if (bits := _INTEGERS.get(kind))]
         for kind in schema.types:
             self._kinds.append(_python_type(kind))
@@ -105,8 +111,26 @@ class Intake:
                     return None
             if self._has_times and any(type(each) is datetime and each.tzinfo is not None for each in values):
                 return None
+            if self._decimals:
+                exact = self._exact(values)
+                if exact is None:
+                    return None
+                values = exact
             found.append(values)
         return found
+
+    def _exact(self, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Values whose decimals have as many places as their columns, None where one does not fit."""
+        found = list(values)
+        for place, unit, bound in self._decimals:
+            value = values[place]
+            if value is not None:
+                if not value.is_finite() or abs(value) >= bound:
+                    return None
+                found[place] = value.quantize(unit)
+                if found[place] != value:
+                    return None
+        return tuple(found)
 
     def _fitting(self, types: tuple[type, ...]) -> tuple[int, ...] | None:
         """Which integers become doubles, None where a value is of another type than its column."""
@@ -127,6 +151,8 @@ def _python_type(kind: pa.DataType) -> type:
         return int
     known = {pa.float64(): float, pa.string(): str, pa.large_string(): str, pa.bool_(): bool, pa.date32(): date}
     known[pa.timestamp("us")] = datetime
+    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision <= 18:
+        return Decimal
     return known.get(kind, object)
 
 
@@ -177,6 +203,7 @@ class Direct:
         self._deadlines: list[tuple[int, int, tuple[Any, ...]]] = []
         self.bounded = False
         self.forgets = False  # partitions without rows
+        self.beyond = False  # whether a number or the steps of a search are too many: the host has to go on
         self.leading = columns.order[0] if columns.order else None
         self.key = _chooser(columns.keys)
 
@@ -228,7 +255,11 @@ class Direct:
         given = []
         for key, part in touched.items():
             found: list[Match] = []
-            stuck = part.settle(mark, found)
+            stuck = None
+            try:
+                stuck = part.settle(mark, found)
+            except OverflowError:
+                self.beyond = True
             if found or stuck is not None:
                 given.append((key, part, found, stuck))
             else:
@@ -253,26 +284,31 @@ class Direct:
         size = rows * (_ROW_BYTES + _CELL_BYTES * len(self.columns.schema.names))
         return rows, size + sum(part.size for part in self.parts.values())
 
-    def fill(self, entries: Sequence[tuple[tuple[Any, ...], Sequence[tuple[Any, ...]], int, int, bool]]) -> None:
-        """Take partitions as tables keep them: key, rows in order, first start, matches so far, whether it begins."""
-        for key, rows, start, number, begins in entries:
+    def fill(
+        self, entries: Sequence[tuple[tuple[Any, ...], Sequence[tuple[Any, ...]], tuple[int, int, int, bool]]]
+    ) -> None:
+        """Take partitions as tables keep them: key, rows in order, and the first start, the rows that lie in matches,
+        the matches so far, and whether the first row is the partition's first.
+        """
+        for key, rows, front in entries:
             part = self.part(key)
             for row in rows:
                 self.take(part, row, self.time(row))
-            part.start, part.number, part.begins = start, number, begins
+            part.start, part.covered, part.number, part.begins = front
             self.settled(key, part)
 
 
-def direct_of(meaning: Meaning, schema: pa.Schema, back: int, ahead: tuple[int, int], outer: str) -> Direct | None:
+def direct_of(
+    meaning: Meaning, schema: pa.Schema, back: int, ahead: tuple[int, int], outer: str, max_steps: int
+) -> Direct | None:
     """What takes few rows at a time, None where a statement needs the host for each of them."""
     clause = meaning.clause
     columns = _columns(meaning, schema)
-    if columns is None or max(ahead) or meaning.reads_labels or meaning.program.counts or clause.rows == "unmatched":
+    if columns is None or meaning.program.counts:
         return None
     conditions = compile_conditions(meaning, columns.places, schema)
     if conditions is None:
         return None
-    programs, count, reach, values = conditions
     within = None
     if meaning.within is not None:
         within = _within(meaning.within.text, schema.types[columns.order[0]])
@@ -285,15 +321,20 @@ def direct_of(meaning: Meaning, schema: pa.Schema, back: int, ahead: tuple[int, 
         second,
         variables,
         meaning.program.start,
-        programs,
-        count,
-        reach,
+        conditions.programs,
+        conditions.cells,
+        conditions.back,
+        ahead[0],
         SKIPS[clause.skip],
         skip_members(clause),
         within,
+        conditions.searching,
+        ahead[1],
+        clause.rows == "unmatched",
+        max_steps,
     )
     form = compile_rows(meaning, columns.places, columns.keys, schema, outer)
-    found = Direct(columns, live, values, max(back, reach), form)
+    found = Direct(columns, live, conditions.values, back, form)
     found.bounded, found.forgets = within is not None, not meaning.reads_past
     return found
 

@@ -1,72 +1,90 @@
-"""Conditions that compare columns of the candidate row and of rows before it, as programs of the kernel."""
+"""Conditions over rows that come one by one, as programs of the kernel.
+
+A program reads columns of a row and of rows at a fixed distance from it. It says whether a row meets a condition, or
+gives what conditions over labels read of the row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.patterns.clause.expressions import Navigation
+from hamlet.patterns.automaton._live import without_row
+from hamlet.patterns.match.conditions import host_text
 from hamlet.patterns.match.native import (
+    DIVIDE_REAL,
     NARROW,
     NOT,
     OR,
     PUSH_INT,
     PUSH_NULL,
-    PUSH_REAL,
     READ_INT,
     READ_REAL,
     Compiler,
     Typed,
 )
 from hamlet.patterns.match.ordered import UnknownError
+from hamlet.patterns.match.search import native_programs
 
 if TYPE_CHECKING:
-    from hamlet.patterns.match.conditions import Condition
     from hamlet.patterns.match.evaluate import Meaning
 
 _DEEPEST = 60
+_SHIFTED = "__hamlet_shifted"
 BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
-Programs = list[tuple[npt.NDArray[Any], npt.NDArray[Any]] | None]
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+Program = tuple[npt.NDArray[Any], npt.NDArray[Any], bool]
 Values = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 Read = tuple[int, frozenset[str] | None]  # a column, and the texts that it is compared with
 
 
-def compile_conditions(
-    meaning: Meaning, places: Mapping[str, int], schema: pa.Schema
-) -> tuple[Programs, int, int, Values] | None:
-    """The conditions of a statement, None where one needs the host.
+@dataclass
+class Conditions:
+    """The conditions of a statement; see `hamlet.patterns.automaton._live.Live`.
 
-    Returns
-    -------
-    (list, int, int, callable)
-        Programs by variable, how many values they read of a row, how many rows back, and these values of a row.
+    Attributes
+    ----------
+    programs : list
+    cells : int
+    back : int
+    searching : tuple or None
+    values : callable
+        From a row to its cells.
     """
-    import sqlglot
 
-    reads: list[Read] = []
-    programs: Programs = []
-    back = 0
-    for name in meaning.clause.variables:
-        condition = meaning.conditions.get(name)
-        if condition is None:
-            programs.append(None)
-            continue
-        compiler = _RowCompiler(meaning, condition, places, schema, reads)
-        try:
-            found = compiler.compile(sqlglot.parse_one(condition.read.text, dialect="duckdb"))
-        except (UnknownError, sqlglot.errors.SqlglotError, RecursionError, OverflowError):
-            return None
-        if found.kind not in ("bool", "null") or found.depth > _DEEPEST:
-            return None
-        code = np.array([operation[:4] for operation in found.code], np.int64).reshape(len(found.code), 4)
-        programs.append((code, np.array([operation[4] for operation in found.code], np.float64)))
-        back = max(back, compiler.back)
-    return programs, len(reads), back, _values(reads, schema)
+    programs: list[Program | None]
+    cells: int
+    back: int
+    searching: tuple[Any, ...] | None
+    values: Values
+
+
+def compile_conditions(meaning: Meaning, places: Mapping[str, int], schema: pa.Schema) -> Conditions | None:
+    """The conditions of a statement, None where one needs the host."""
+    rows = _Rows(places, schema)
+    programs: list[Program | None] = []
+    searching = None
+    try:
+        for name in meaning.clause.variables:
+            condition = meaning.conditions.get(name)
+            near = condition is not None and not condition.reads_match
+            programs.append(rows.program(host_text(meaning.clause, condition, rows))[1] if near else None)
+        if meaning.reads_labels:
+            found = native_programs(meaning, rows)
+            if found is None:
+                return None
+            members, slots, sums, keep = found[0].arrays()
+            searching = members, slots, sums, found[1], keep, found[0].all_labels
+    except (UnknownError, OverflowError):
+        return None
+    programs += [None] * (not programs)  # as many as `skip_members` has
+    return Conditions(programs + rows.columns, len(rows.reads), rows.back, searching, _values(rows.reads, schema))
 
 
 def _values(reads: list[Read], schema: pa.Schema) -> Values:
@@ -75,17 +93,21 @@ def _values(reads: list[Read], schema: pa.Schema) -> Values:
 
     if not reads:
         return lambda _: ()
-    if all(texts is None and not pa.types.is_timestamp(schema.types[place]) for place, texts in reads):
+    as_they_are = (*BITS, pa.float64(), pa.bool_())
+    if all(texts is None and schema.types[place] in as_they_are for place, texts in reads):
         chosen = itemgetter(*(place for place, _ in reads))
         return (lambda row: (chosen(row),)) if len(reads) == 1 else chosen
+    scales = [getattr(schema.types[place], "scale", None) for place, _ in reads]
 
     def read(row: tuple[Any, ...]) -> tuple[Any, ...]:
         found = []
-        for place, texts in reads:
+        for (place, texts), scale in zip(reads, scales, strict=True):
             value = row[place]
             if value is not None:
                 if texts is not None:
                     value = value in texts
+                elif scale is not None:
+                    value = int(value.scaleb(scale))
                 elif type(value) not in (int, float, bool):
                     value = ticks(value)
             found.append(value)
@@ -94,34 +116,80 @@ def _values(reads: list[Read], schema: pa.Schema) -> Values:
     return read
 
 
-class _RowCompiler(Compiler):
-    """Code for one condition.
+class _Rows:
+    """Rows that come one by one, as a host of expressions (`hamlet.patterns.match.ordered.Expressions`).
 
     Attributes
     ----------
+    reads : list of Read
+        By cell, what of a row it holds.
+    columns : list of Program
+        Of expressions that conditions over labels read.
     back : int
-        The most rows back that it reads.
+        The most rows back that programs read.
     """
 
-    def __init__(
-        self, meaning: Meaning, condition: Condition, places: Mapping[str, int], schema: pa.Schema, reads: list[Read]
-    ) -> None:
-        self.clause, self.condition = meaning.clause, condition
-        self._places, self._schema, self._reads = places, schema, reads
-        self._step = 0
+    dialect: ClassVar[str] = "duckdb"
+
+    def __init__(self, places: Mapping[str, int], schema: pa.Schema) -> None:
+        self.places, self.schema = places, schema
+        self.reads: list[Read] = []
+        self.columns: list[Program | None] = []
         self.back = 0
+
+    def label_text(self, name: str) -> str:
+        """A text."""
+        return "'" + name.replace("'", "''") + "'"
+
+    def shifted(self, value: str, step: int) -> str:
+        """A call that `_RowCompiler` knows."""
+        return f"{_SHIFTED}(({value}), {step})" if step else f"({value})"
+
+    def numbers(self, text: str) -> tuple[str, npt.NDArray[Any], npt.NDArray[np.uint8]]:
+        """The kind of a column; its values come with the rows."""
+        kind, program = self.program(text)
+        self.columns.append(program)
+        return kind, np.zeros(0, np.int64), np.zeros(0, np.uint8)
+
+    def without_row(self, text: str) -> Any:
+        """The number that an expression gives where all columns are NULL."""
+        return without_row(*self.program(text)[1])
+
+    def program(self, text: str) -> tuple[str, Program]:
+        """The kind of an expression and its program."""
+        import sqlglot
+
+        try:
+            found = _RowCompiler(self).compile(sqlglot.parse_one(text, dialect="duckdb"))
+        except (sqlglot.errors.SqlglotError, RecursionError):
+            raise UnknownError from None
+        if found.depth > _DEEPEST:
+            raise UnknownError
+        code = np.array([operation[:4] for operation in found.code], np.int64).reshape(len(found.code), 4)
+        reals = np.array([operation[4] for operation in found.code], np.float64)
+        return found.kind, (code, reals, found.kind == "real")
+
+
+class _RowCompiler(Compiler):
+    """Code for an expression over a row and rows at a fixed distance from it."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._rows = rows
+        self._step = 0
 
     def compile(self, node: Any) -> Typed:
         """Code for a node of an expression."""
         name = type(node).__name__
         if name == "Column" and len(node.parts) == 1:
-            return self._column_or_reading(node)
-        if name == "Literal":
-            return self._literal(node)
+            return self._read(node.parts[0].name)
+        if name == "Anonymous" and node.name == _SHIFTED:
+            return self._there(node, self.compile)
         if name == "Boolean":
             return Typed([(PUSH_INT, int(node.this), 0, 0, 0.0)], "bool", 1)
         if name == "Null":
             return Typed([(PUSH_NULL, 0, 0, 0, 0.0)], "null", 1)
+        if name == "Case":
+            return self._nothing(node)
         if name in ("EQ", "NEQ"):
             for one, other in ((node.left, node.right), (node.right, node.left)):
                 if type(other).__name__ == "Literal" and other.is_string:
@@ -131,16 +199,43 @@ class _RowCompiler(Compiler):
             return self._in(node)
         if self._step and name in ("Coalesce", "And", "Or", "Is", "NullSafeEQ", "NullSafeNEQ"):
             raise UnknownError  # without the row it is NULL as a whole, strict or not
+        if name == "Div":
+            return self._joined(
+                [self._real(self.compile(each)) for each in (node.left, node.right)], DIVIDE_REAL, "real"
+            )
         found = super().compile(node)
-        if name in ("Add", "Sub", "Mul", "Neg") and found.kind == "int" and 0 < (bits := self._bits(node)) < 64:
-            return self._after(found, (NARROW, bits, 0, 0, 0.0), "int")
+        if name in ("Add", "Sub", "Mul", "Neg") and found.kind == "int":
+            bits = self._bits(node)
+            found.digits = _DIGITS.get(bits, 19)
+            if 0 < bits < 64:
+                return self._after(found, (NARROW, bits, 0, 0, 0.0), "int")
         return found
+
+    def _there(self, node: Any, compiled: Callable[[Any], Typed]) -> Typed:
+        """What is compiled at another row."""
+        if self._step:
+            raise UnknownError
+        self._step = -int(node.expressions[1].sql())
+        try:
+            return compiled(node.expressions[0])
+        finally:
+            self._step = 0
+
+    def _nothing(self, node: Any) -> Typed:
+        """NULL of the kind of an expression: ``CASE WHEN false THEN ... END``."""
+        conditions = node.args["ifs"]
+        if len(conditions) > 1 or node.args.get("default") or type(conditions[0].this).__name__ != "Boolean":
+            raise UnknownError
+        inner = self.compile(conditions[0].args["true"])
+        return Typed([(PUSH_NULL, 0, 0, 0, 0.0)], inner.kind, 1, inner.digits)
 
     def _bits(self, node: Any) -> int:
         """The bits of a whole number of the host; 0 for a constant, which has those of what it is computed with."""
         name = type(node).__name__
         if name in ("Paren", "Neg"):
             return self._bits(node.this)
+        if name == "Anonymous":
+            return self._bits(node.expressions[0])
         if name == "Literal":
             return 0
         if name in ("Add", "Sub", "Mul"):
@@ -150,13 +245,7 @@ class _RowCompiler(Compiler):
                     raise UnknownError  # the host finds a wider type
             return bits
         if name == "Column" and len(node.parts) == 1:
-            text = node.parts[0].name
-            if text.startswith("__hamlet_read_"):
-                import sqlglot
-
-                reading = self.condition.read.readings[int(text.removeprefix("__hamlet_read_").rstrip("_"))]
-                return self._bits(sqlglot.parse_one(reading.value, dialect="duckdb"))  # type: ignore[union-attr]
-            return BITS.get(self._schema.types[self._places[text.lower()]], 64)
+            return BITS.get(self._rows.schema.types[self._rows.places[node.parts[0].name.lower()]], 64)
         return 64
 
     def _readings(self, node: Any) -> list[int]:  # noqa: ARG002
@@ -165,70 +254,38 @@ class _RowCompiler(Compiler):
     def _is_one_row(self, node: Any, readings: list[int]) -> bool:  # noqa: ARG002
         return False
 
-    def _column_or_reading(self, node: Any) -> Typed:
-        import sqlglot
-
-        text = node.parts[0].name
-        if not text.startswith("__hamlet_read_"):
-            return self._read(text)
-        reading = self.condition.read.readings[int(text.removeprefix("__hamlet_read_").rstrip("_"))]
-        if not isinstance(reading, Navigation) or reading.step > 0 or reading.reads_label or self._step:
-            raise UnknownError
-        self._step = -reading.step
-        try:
-            return self.compile(sqlglot.parse_one(reading.value, dialect="duckdb"))
-        finally:
-            self._step = 0
-
     def _read(self, name: str, texts: frozenset[str] | None = None) -> Typed:
-        place = self._places.get(name.lower())
+        rows = self._rows
+        place = rows.places.get(name.lower())
         if place is None:
             raise UnknownError
-        kinds = {
-            **dict.fromkeys(BITS, "int"),
-            pa.float64(): "real",
-            pa.bool_(): "bool",
-            pa.timestamp("us"): "time:TIMESTAMP",
-        }
-        kind = kinds.get(self._schema.types[place]) if texts is None else "bool"
-        if kind is None or (texts is not None and self._schema.types[place] not in (pa.string(), pa.large_string())):
+        given = rows.schema.types[place]
+        kind, digits = _kind_of(given)
+        if texts is not None:
+            kind = "bool"
+            if given not in (pa.string(), pa.large_string()):
+                raise UnknownError
+        elif not kind:
             raise UnknownError
         read = (place, texts)
-        if read not in self._reads:
-            self._reads.append(read)
-        self.back = max(self.back, self._step)
+        if read not in rows.reads:
+            rows.reads.append(read)
+        rows.back = max(rows.back, self._step)
         operation = READ_REAL if kind == "real" else READ_INT
-        return Typed([(operation, self._reads.index(read), self._step, 0, 0.0)], kind, 1)
-
-    def _literal(self, node: Any) -> Typed:
-        if node.is_string:
-            raise UnknownError
-        text = node.this
-        if text.isdecimal():
-            if len(text) > 18:
-                raise UnknownError
-            return Typed([(PUSH_INT, int(text), 0, 0, 0.0)], "int", 1)
-        return Typed([(PUSH_REAL, 0, 0, 0, float(text))], "real" if "e" in text.lower() else "decimal", 1)
+        return Typed([(operation, rows.reads.index(read), self._step, 0, 0.0)], kind, 1, digits)
 
     def _among(self, node: Any, texts: frozenset[str]) -> Typed:
         """Whether a column of text is one of some texts."""
-        if type(node).__name__ == "Paren":
+        name = type(node).__name__
+        if name == "Paren":
             return self._among(node.this, texts)
-        if type(node).__name__ != "Column" or len(node.parts) != 1:
+        if name == "Anonymous" and node.name == _SHIFTED:
+            return self._there(node, lambda inner: self._among(inner, texts))
+        if name == "Literal" and node.is_string and not self._step:
+            return Typed([(PUSH_INT, int(node.this in texts), 0, 0, 0.0)], "bool", 1)
+        if name != "Column" or len(node.parts) != 1:
             raise UnknownError
-        name = node.parts[0].name
-        if not name.startswith("__hamlet_read_"):
-            return self._read(name, texts)
-        import sqlglot
-
-        reading = self.condition.read.readings[int(name.removeprefix("__hamlet_read_").rstrip("_"))]
-        if not isinstance(reading, Navigation) or reading.step > 0 or reading.reads_label or self._step:
-            raise UnknownError
-        self._step = -reading.step
-        try:
-            return self._among(sqlglot.parse_one(reading.value, dialect="duckdb"), texts)
-        finally:
-            self._step = 0
+        return self._read(node.parts[0].name, texts)
 
     def _in(self, node: Any) -> Typed:
         if all(type(each).__name__ == "Literal" and each.is_string for each in node.expressions):
@@ -243,11 +300,12 @@ class _RowCompiler(Compiler):
             found = self._joined([found, each], OR, "bool")
         return found
 
-    def _alike(self, left: Any, right: Any) -> tuple[Typed, Typed, str]:
-        one, other = self.compile(left), self.compile(right)
-        for each, against in ((one, other), (other, one)):
-            if each.kind == "decimal" and against.kind == "real":
-                each.kind = "real"
-            if each.kind == "decimal":
-                raise UnknownError  # the host computes with decimals
-        return self._of_one_kind(one, other)
+
+def _kind_of(kind: pa.DataType) -> tuple[str, int | None]:
+    """The kernel's kind of a column and how many digits it has at most; none for a column that it does not read."""
+    if kind in BITS:
+        return "int", _DIGITS[BITS[kind]]
+    if pa.types.is_decimal128(kind) and kind.precision <= 18 and kind.scale >= 0:
+        return f"decimal:{kind.scale}", kind.precision
+    known = {pa.float64(): "real", pa.bool_(): "bool", pa.timestamp("us"): "time:TIMESTAMP"}
+    return known.get(kind, ""), None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read
+from hamlet.patterns.match.evaluate import distinct_columns, listed_columns
 from hamlet.patterns.match.measures import members_of
 
 if TYPE_CHECKING:
@@ -18,11 +21,13 @@ if TYPE_CHECKING:
 _KINDS = {pa.int8(): "int8", pa.int16(): "int16", pa.int32(): "int32", pa.int64(): "int", pa.float64(): "real"}
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int": 64, "real": 64}
 _PARTS = {"expressions", "from", "from_", "kind"}  # of a SELECT that takes columns as they are
+_LONG = 256  # rows of a match from which on the host computes what each of them sees
+Match = tuple[int, int, int, Any]
 
 
 @dataclass(slots=True)
 class Seen:
-    """A match.
+    """A match as one of its rows sees it, or a row of none.
 
     Attributes
     ----------
@@ -31,6 +36,10 @@ class Seen:
     start, length, number : int
     labels : list of int
         The variable of each of its rows.
+    at : int
+        The row that is shown, -1 for an empty match.
+    limit : int
+        How many rows of the match are seen by what is not FINAL.
     """
 
     rows: list[tuple[Any, ...]]
@@ -38,6 +47,8 @@ class Seen:
     length: int
     number: int
     labels: list[int]
+    at: int
+    limit: int
 
 
 Value = Callable[[Seen], Any]
@@ -49,53 +60,89 @@ class _UnknownError(Exception):
 
 @dataclass
 class RowForm:
-    """How rows are made of matches, a row per match.
+    """How rows are made of matches.
 
     Attributes
     ----------
     names : sequence of str
         Of the columns of a row.
-    keys : mapping of int to int
-        The column of the table by its place in a row.
-    values : list of (int, callable)
-        Measures by their places in a row.
+    parts : list of callable
+        Their values.
+    variables : list of int
+        By step of the pattern.
+    excluded : list of bool
+        By step, whether its rows are left out.
+    shown : str
+        The rows per match, as the clause says it.
     """
 
     names: Sequence[str]
     parts: list[Value]
     variables: list[int]
+    excluded: list[bool]
+    shown: str
 
-    def row(self, rows: list[tuple[Any, ...]], match: tuple[int, int, int, Any]) -> dict[str, Any]:
-        """The row of a match."""
+    def takes(self, found: Sequence[Match]) -> bool:
+        """Whether matches are short enough."""
+        return self.shown == "one" or all(each[1] < _LONG for each in found)
+
+    def rows(self, rows: list[tuple[Any, ...]], found: Sequence[Match]) -> list[dict[str, Any]]:
+        """The rows of matches, and of rows of no match, of one partition."""
+        names, parts = self.names, self.parts
+        return [
+            {name: value(seen) for name, value in zip(names, parts, strict=True)}
+            for match in found
+            for seen in self._seen(rows, match)
+        ]
+
+    def _seen(self, rows: list[tuple[Any, ...]], match: Match) -> Iterator[Seen]:
         start, length, number, steps = match
-        variables = self.variables
-        seen = Seen(rows, start, length, number, [variables[step] for step in steps.tolist()])
-        return {name: value(seen) for name, value in zip(self.names, self.parts, strict=True)}
+        if length < 0:
+            yield Seen(rows, start, -1, 0, [], -1, 0)
+            return
+        taken = steps.tolist()
+        seen = Seen(rows, start, length, number, [self.variables[step] for step in taken], length - 1, length)
+        if self.shown == "one" or not length:
+            if length or self.shown != "omit":
+                yield seen
+            return
+        for place, step in enumerate(taken):
+            if not self.excluded[step]:
+                yield replace(seen, at=place, limit=place + 1)
 
 
 def compile_rows(
     meaning: Meaning, places: Mapping[str, int], keys: Sequence[int], schema: pa.Schema, outer: str
 ) -> RowForm | None:
     """How rows are made, None where the host has to make them."""
-    clause = meaning.clause
-    if clause.rows != "one" or not (keys or clause.measures):
-        return None
+    clause, values = meaning.clause, dict[str, Value]()
     try:
-        measures = [_Measure(meaning, places, schema).value(read) for read in meaning.measures]
+        for place, read in enumerate(meaning.measures):
+            values[f"measure {place}"] = _matched(_Measure(meaning, places, schema).value(read))
     except (_UnknownError, RecursionError):
         return None
-
-    def of_key(place: int) -> Value:
-        return lambda seen: seen.rows[seen.start][place]
-
-    listed: list[tuple[str, Value]] = list(zip(meaning.key_names(), map(of_key, keys), strict=True))
-    listed += list(zip([each.name for each in clause.measures], measures, strict=True))
-    if len({name.lower() for name, _ in listed}) < len(listed):
+    measures = list(zip([each.name for each in clause.measures], values, strict=True))
+    columns = {name: f"column {place}" for place, name in enumerate(schema.names)}
+    values |= {text: _shown(place) for place, text in enumerate(columns.values())}
+    listed = listed_columns(meaning, [f"column {place}" for place in keys], measures, columns)
+    if not listed:
         return None
-    chosen = _chosen(outer, listed)
+    chosen = _chosen(outer, [(name, values[text]) for name, text in distinct_columns(listed)])
     if chosen is None:
         return None
-    return RowForm([name for name, _ in chosen], [value for _, value in chosen], list(meaning.program.variables))
+    names, parts = zip(*chosen, strict=True)
+    program = meaning.program
+    return RowForm(names, list(parts), list(program.variables), list(program.excluded), clause.rows)
+
+
+def _matched(value: Value) -> Value:
+    """A measure, NULL at a row of no match."""
+    return lambda seen: None if seen.length < 0 else value(seen)
+
+
+def _shown(place: int) -> Value:
+    """A column of the row that is shown."""
+    return lambda seen: seen.rows[seen.start + max(seen.at, 0)][place]
 
 
 def _chosen(outer: str, listed: list[tuple[str, Value]]) -> list[tuple[str, Value]] | None:
@@ -192,17 +239,23 @@ class _Measure:
     def _members(self, variable: str | None) -> frozenset[int] | None:
         return None if variable is None else frozenset(members_of(self._clause, [variable]))
 
+    def _limit(self, mode: str | None) -> Callable[[Seen], int]:
+        """How many rows of the match are seen."""
+        if mode == "FINAL" or (mode is None and self._clause.rows == "one"):
+            return lambda seen: seen.length
+        return lambda seen: seen.limit
+
     def _navigation(self, reading: Navigation) -> tuple[Value, str]:
-        if reading.step > 0 or reading.mode == "RUNNING":
-            raise _UnknownError
         members, inwards, last, step = self._members(reading.variable), reading.inwards, reading.last, reading.step
+        limit = self._limit(reading.mode)
 
         def position(seen: Seen) -> int:
+            end = limit(seen)
             if members is None:
-                place = seen.length - 1 - inwards if last else inwards
-                return place if 0 <= place < seen.length else -1
+                place = end - 1 - inwards if last else inwards
+                return place if 0 <= place < end else -1
             left = inwards
-            for place in range(seen.length - 1, -1, -1) if last else range(seen.length):
+            for place in range(end - 1, -1, -1) if last else range(end):
                 if seen.labels[place] in members:
                     if not left:
                         return place
@@ -214,7 +267,7 @@ class _Measure:
 
             def label(seen: Seen) -> Any:
                 place = position(seen)
-                return None if place < 0 or place + step < 0 else names[seen.labels[place + step]]
+                return names[seen.labels[place + step]] if place >= 0 and 0 <= place + step < seen.length else None
 
             return label, "other"
         column = self._place(reading.value)
@@ -222,36 +275,41 @@ class _Measure:
         def value(seen: Seen) -> Any:
             place = position(seen)
             row = seen.start + place + step
-            return None if place < 0 or row < 0 else seen.rows[row][column]
+            return seen.rows[row][column] if place >= 0 and 0 <= row < len(seen.rows) else None
 
         return value, self._kind(column)
 
     def _aggregate(self, reading: Aggregation) -> tuple[Value, str]:
         function, members = reading.function.lower(), self._members(reading.variable)
-        plain = not (reading.distinct or reading.order or reading.within or reading.condition)
-        if not plain or reading.mode == "RUNNING":
+        limit = self._limit(reading.mode)
+        if reading.distinct or reading.order or reading.within or reading.condition:
             raise _UnknownError
         if function == "count" and reading.arguments.strip() in ("*", ""):
             if members is None:
-                return (lambda seen: seen.length), "int"
-            return (lambda seen: sum(label in members for label in seen.labels)), "int"
+                return limit, "int"
+            return (lambda seen: sum(label in members for label in seen.labels[: limit(seen)])), "int"
         column = self._place(reading.arguments)
-        if function not in ("count", "sum", "min", "max") or (
-            function != "count" and not self._kind(column).startswith("int")
-        ):
-            raise _UnknownError
+        kind = self._kind(column)
 
         def values(seen: Seen) -> list[Any]:
             found = [
                 seen.rows[seen.start + place][column]
-                for place in range(seen.length)
+                for place in range(limit(seen))
                 if members is None or seen.labels[place] in members
             ]
             return [each for each in found if each is not None]
 
         if function == "count":
             return (lambda seen: len(values(seen))), "int"
-        if function == "sum":
-            return (lambda seen: Decimal(sum(found)) if (found := values(seen)) else None), "other"
-        chosen = min if function == "min" else max
-        return (lambda seen: chosen(values(seen), default=None)), self._kind(column)
+        if kind == "other" or (kind == "real" and function in ("min", "max")):  # NaN is the greatest for the host
+            raise _UnknownError
+        if function in ("min", "max"):
+            chosen = min if function == "min" else max
+            return (lambda seen: chosen(values(seen), default=None)), kind
+        if function == "avg":
+            return (lambda seen: reduce(add, found) / len(found) if (found := values(seen)) else None), "real"
+        if function != "sum":
+            raise _UnknownError
+        if kind == "real":
+            return (lambda seen: reduce(add, found) if (found := values(seen)) else None), kind
+        return (lambda seen: Decimal(sum(found)) if (found := values(seen)) else None), "other"

@@ -18,7 +18,7 @@ from hamlet.patterns.automaton.compile import AT_START, Program, compile_pattern
 from hamlet.patterns.clause.expressions import ExpressionReader, Read
 from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
-from hamlet.patterns.match.conditions import Condition, Failed, condition_of, host_text, place_in
+from hamlet.patterns.match.conditions import Condition, Failed, condition_of, host_text, report_said
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation, members_of
@@ -194,7 +194,7 @@ def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports:
         return order_rows(host, source, table, [each.text for each in meaning.partition], order)
     except HostError as error:
         found = [
-            (each.expression, _said(host, f"SELECT ({each.text}) FROM ({source}) LIMIT 0"))
+            (each, _said(host, f"SELECT ({each.text}) FROM ({source}) LIMIT 0"))
             for each in (*meaning.partition, *meaning.order)
         ]
         _report(reports, found, error, meaning.clause.span)
@@ -260,7 +260,7 @@ def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str
     try:
         masks = masks_of(ordered, list(texts.values()))
     except HostError as error:
-        tables = [(near[name].read.expression, _wrong(ordered, text)) for name, text in texts.items()]
+        tables = [(near[name].read, _wrong(ordered, text)) for name, text in texts.items()]
         _report(reports, tables, error, meaning.clause.span)
         raise Failed from None
     return {name: masks[text] for name, text in texts.items()}
@@ -289,7 +289,7 @@ def horizon_of(meaning: Meaning, ordered: Ordered, reports: Reports) -> npt.NDAr
     try:
         return ordered.ends(duration)
     except HostError as error:
-        _report(reports, [(meaning.within.expression, error)], error, meaning.clause.span)
+        _report(reports, [(meaning.within, error)], error, meaning.clause.span)
         raise Failed from None
 
 
@@ -382,13 +382,13 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         text = _shown(evaluation, reads, shown, listed, name)
         ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS {text}")
     except HostError as error:
-        single: list[tuple[Expression, HostError | None]] = []
+        single: list[tuple[Read, HostError | None]] = []
         for column, read in reads.items():
             try:
                 alone = evaluation.query({column: read}, f"{name}_alone")
-                single.append((read.expression, _said(ordered.host, alone)))
+                single.append((read, _said(ordered.host, alone)))
             except HostError as own:
-                single.append((read.expression, own))
+                single.append((read, own))
         _report(reports, single, error, clause.span)
         raise Failed from None
     return name
@@ -477,12 +477,12 @@ def _wrong(ordered: Ordered, condition: str) -> HostError | None:
 
 
 def _report(
-    reports: Reports, found: Sequence[tuple[Expression, HostError | None]], error: HostError, whole: Span
+    reports: Reports, found: Sequence[tuple[Read, HostError | None]], error: HostError, whole: Span
 ) -> None:
     """Report what the host said of single expressions, or, where none of them is wrong alone, of all."""
     known = len(reports.errors)
-    for expression, said in found:
+    for read, said in found:
         if said is not None:
-            reports.error(said.message, place_in(expression, said.message), said.hint)
+            report_said(reports, read, said.message, said.hint)
     if len(reports.errors) == known:
         reports.error(error.message, whole, error.hint)

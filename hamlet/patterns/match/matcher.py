@@ -199,7 +199,7 @@ class Matcher(Monitor):
 
     def _made_direct(self) -> Direct | None:
         outer = self._run._translate(self._outer)
-        return direct_of(self._meaning, self._schema, self._back, self._ahead, outer)
+        return direct_of(self._meaning, self._schema, self._back, self._ahead, outer, self.options.max_steps)
 
     def _shown_schema(self) -> pa.Schema:
         """The columns of the rows that are given; what the host says against expressions is an error now."""
@@ -389,14 +389,18 @@ class Matcher(Monitor):
                 if stuck is not None:
                     ordered = self._ordered_alone(part)
                     raise DataError(skip_message(self._meaning, ordered, self._reports, 0, *stuck))
-                if direct.form is not None:
-                    given += [direct.form.row(part.rows, match) for match in found]
+                if direct.form is not None and direct.form.takes(found):
+                    given += direct.form.rows(part.rows, found)
                 else:
                     given += self._given_alone(part, found)
                 direct.settled(key, part)
         except OverflowError:
             raise DataError("a whole number of an expression does not fit its type; cast it to DOUBLE") from None
         self._counts["rows"] += len(given)
+        if direct.beyond:
+            self._can_direct = False
+            self._as_tables()
+            return given + self._release(False)
         if self._limit is not None:
             size = direct.held()[1]
             if size > self._limit:
@@ -412,9 +416,11 @@ class Matcher(Monitor):
     def _given_alone(self, part: Partition, found: Sequence[tuple[int, int, int, Any]]) -> list[Row]:
         """The rows of matches of one partition, by the host."""
         matches = Matches()
-        for start, _, number, steps in found:
-            matches.add(start, number, 0, steps)
-        return self._given(self._ordered_alone(part), matches, [])
+        for start, length, number, steps in found:
+            if length >= 0:
+                matches.add(start, number, 0, steps)
+        left = np.array([start for start, length, _, _ in found if length < 0], np.int64)
+        return self._given(self._ordered_alone(part), matches, [left])
 
     def _into(self, direct: Direct) -> None:
         """Have what is kept in tables taken row by row from now on."""
@@ -431,7 +437,7 @@ class Matcher(Monitor):
         direct.mark = direct.mark if mark is None else mark
         direct.fill(
             [
-                (key := by_text.get(text) or ast.literal_eval(text), entries.get(key, []), *_front(each))
+                (key := by_text.get(text) or ast.literal_eval(text), entries.get(key, []), _front(each))
                 for text, each in self._partitions.items()
             ]
         )
@@ -453,7 +459,7 @@ class Matcher(Monitor):
         kept = [row for part in direct.parts.values() for row in part.rows]
         self._live = table_of_rows(kept, self._schema).cast(self._live.schema)
         for key, part in direct.parts.items():
-            self._partitions[repr(key)] = _Partition(part.start, 0, part.number, part.begins)
+            self._partitions[repr(key)] = _Partition(part.start, part.covered, part.number, part.begins)
         if self._time is not None and direct.mark > -(2**63):
             self._mark = pa.scalar(direct.mark, pa.int64()).cast(self._time.type)
 
@@ -755,15 +761,16 @@ class _Kernel:
         max_steps: int,
     ) -> None:
         self.meaning, self.ordered, self.horizon = meaning, ordered, horizon
+        self._reports, self._max_steps = reports, max_steps
         clause = meaning.clause
         masks = near_masks(meaning, ordered, reports)
         self.table = kernel_table(meaning, masks)
         self.skip, self.member = SKIPS[clause.skip], skip_members(clause)
-        self.searching = None
-        if meaning.reads_labels:
-            self.searching = Searching(
-                meaning, ordered, self.table, horizon, reports, max_steps, "__hamlet_asking", True
-            )
+        self.searching = self._search(True) if meaning.reads_labels else None
+
+    def _search(self, natively: bool) -> Searching:
+        kept = self.meaning, self.ordered, self.table, self.horizon, self._reports, self._max_steps
+        return Searching(*kept, "__hamlet_asking", natively)
 
     def on(
         self, found: Matches, place: int, low: int, high: int, begin: int, number: int, begins: bool, is_open: bool
@@ -771,6 +778,12 @@ class _Kernel:
         """Match a partition from a row on; gives the first start that is not decided, and the number of matches."""
         self.table.edges(begins, is_open)
         if self.searching is not None:
+            before = len(found.arrays()[0])
+            try:
+                return self.searching.run_on(found, place, high, begin, number, self.skip, self.member)
+            except OverflowError:  # the host has wider numbers, or says what does not fit
+                found.cut(before)
+                self.searching = self._search(False)
             return self.searching.run_on(found, place, high, begin, number, self.skip, self.member)
         start = self.meaning.program.start
         return walk_on(self.table, found, start, place, low, high, begin, number, self.horizon, self.skip, self.member)
@@ -812,9 +825,9 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
         raise DataError(f"the batch does not fit the schema: {error}") from None
 
 
-def _front(part: _Partition) -> tuple[int, int, bool]:
-    """The first start, how many matches there were, and whether the first row kept is the partition's first."""
-    return part.decided, part.number, part.begins
+def _front(part: _Partition) -> tuple[int, int, int, bool]:
+    """The first start, the rows that lie in matches, how many there were, and whether the first row kept is first."""
+    return part.decided, part.covered, part.number, part.begins
 
 
 def _named(options: Options) -> MatcherOptions:

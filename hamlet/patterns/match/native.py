@@ -30,6 +30,8 @@ DISTINCT_INT, DISTINCT_REAL, NUMBER_OF_MATCH, NARROW = range(26, 30)
 _COMPARISONS = {"EQ": 0, "NEQ": 1, "LT": 2, "LTE": 3, "GT": 4, "GTE": 5}
 _ARITHMETIC = {"Add": ADD_INT, "Sub": SUBTRACT_INT, "Mul": MULTIPLY_INT}
 _DEEPEST = 60
+_EXACT = 15  # digits of a whole number that a double has for sure
+_MOST_DIGITS = 18  # of 64 bits, for sure, and of a decimal that the host computes in them
 _PLACEHOLDER = re.compile(r"__hamlet_read_(\d+)_")
 
 Operation = tuple[int, int, int, int, float]
@@ -39,12 +41,24 @@ Operation = tuple[int, int, int, int, float]
 class Typed:
     """Code that leaves one value.
 
-    `kind` is ``int``, ``real``, ``bool``, ``null``, or ``time:TYPE``: whole numbers that are compared with their kind.
+    `kind` is ``int``, ``real``, ``bool``, ``null``, ``decimal:SCALE`` (whole numbers of units of its last digit), or
+    ``time:TYPE``: whole numbers that are compared with their kind. `digits` is how many a number has at most, where
+    that is known.
     """
 
     code: list[Operation]
     kind: str
     depth: int
+    digits: int | None = None
+
+    @property
+    def scale(self) -> int:
+        """The decimals of a number that is not of floating point."""
+        if self.kind == "int":
+            return 0
+        if not self.kind.startswith("decimal:"):
+            raise UnknownError
+        return int(self.kind.partition(":")[2])
 
 
 def native_program(clause: Clause, condition: Condition, ordered: Expressions, tables: Tables) -> Any:
@@ -78,6 +92,8 @@ class Compiler:
             return self._joined([left, right], AND if name == "And" else OR, "bool")
         if name == "Not":
             return self._after(self._boolean(node.this), (NOT, 0, 0, 0, 0.0), "bool")
+        if name == "Literal":
+            return self._literal(node)
         readings = self._readings(node)
         if self._is_one_row(node, readings):
             return self._column(node, readings)
@@ -98,15 +114,12 @@ class Compiler:
             high = self.compile(_made("LTE", node.this, node.args["high"]))
             return self._joined([low, high], AND, "bool")
         if name in _ARITHMETIC:
-            left, right, kind = self._alike(node.left, node.right)
-            if kind not in ("int", "real"):
-                raise UnknownError
-            return self._joined([left, right], _ARITHMETIC[name] + (ADD_REAL - ADD_INT) * (kind == "real"), kind)
+            return self._computed(name, self.compile(node.left), self.compile(node.right))
         if name == "Neg":
             inner = self.compile(node.this)
-            if inner.kind not in ("int", "real"):
-                raise UnknownError
-            return self._after(inner, (NEGATE_REAL if inner.kind == "real" else NEGATE_INT, 0, 0, 0, 0.0), inner.kind)
+            if inner.kind == "real":
+                return self._after(inner, (NEGATE_REAL, 0, 0, 0, 0.0), "real")
+            return self._after(self._scaled(inner, inner.scale), (NEGATE_INT, 0, 0, 0, 0.0), inner.kind)
         if name == "Coalesce" and len(node.expressions) == 1:
             left, right, kind = self._alike(node.this, node.expressions[0])
             return self._joined([left, right], COALESCE, kind)
@@ -210,7 +223,7 @@ class Compiler:
             code: list[Operation] = [(ACCUMULATED_INT, total, 0, 0, 0.0), (PUSH_INT, 0, 0, 0, 0.0)]
             return Typed([*code, (COALESCE, 0, 0, 0, 0.0)], "int", 2)
         column, kind = self._host_column(arguments)
-        if kind not in ("int", "real"):
+        if kind not in ("int", "real") and (not kind.startswith("decimal:") or function == "avg"):
             raise UnknownError
         which = {"sum": 0, "avg": 0, "min": 1, "max": 2}[function] + 3 * (kind == "real")
         item = self.tables.sum_of(self.tables.set_of(reading.variable), column, which, function == "avg")
@@ -226,29 +239,90 @@ class Compiler:
             raise UnknownError
         return found
 
+    def _literal(self, node: Any) -> Typed:
+        """A number; one with a point is a decimal, as the host has it."""
+        text = node.this
+        if node.is_string:
+            raise UnknownError
+        if "e" in text.lower():
+            return Typed([(PUSH_REAL, 0, 0, 0, float(text))], "real", 1)
+        whole, point, decimals = text.partition(".")
+        digits = (whole + decimals).lstrip("0") or "0"
+        if not digits.isdecimal() or max(len(digits), len(decimals)) > _MOST_DIGITS:
+            raise UnknownError
+        kind = f"decimal:{len(decimals)}" if point else "int"
+        return Typed([(PUSH_INT, int(digits), 0, 0, 0.0)], kind, 1, len(digits))
+
     def _alike(self, left: Any, right: Any) -> tuple[Typed, Typed, str]:
+        """Two nodes as values of one kind."""
         return self._of_one_kind(self.compile(left), self.compile(right))
 
-    @staticmethod
-    def _of_one_kind(one: Typed, other: Typed) -> tuple[Typed, Typed, str]:
-        if one.kind != other.kind:
-            for each, against in ((one, other), (other, one)):
-                if each.kind == "int" and against.kind == "real":
-                    each.code.append((TO_REAL, 0, 0, 0, 0.0))
-                    each.kind = "real"
-            if one.kind != other.kind:
+    def _of_one_kind(self, one: Typed, other: Typed) -> tuple[Typed, Typed, str]:
+        if one.kind == other.kind:
+            return one, other, one.kind
+        if "real" in (one.kind, other.kind):
+            return self._real(one), self._real(other), "real"
+        scale = max(one.scale, other.scale)
+        return self._scaled(one, scale), self._scaled(other, scale), f"decimal:{scale}"
+
+    def _computed(self, name: str, left: Typed, right: Typed) -> Typed:
+        """A sum, a difference or a product."""
+        scaled = [each for each in (left, right) if each.kind.startswith("decimal:")]
+        if not scaled or "real" in (left.kind, right.kind):
+            left, right, kind = self._of_one_kind(left, right)
+            if kind not in ("int", "real"):
                 raise UnknownError
-        return one, other, one.kind
+            return self._joined([left, right], _ARITHMETIC[name] + (ADD_REAL - ADD_INT) * (kind == "real"), kind)
+        if name == "Mul":
+            if left.digits is None or right.digits is None:
+                raise UnknownError
+            kind, digits = f"decimal:{left.scale + right.scale}", left.digits + right.digits
+        else:
+            left, right, kind = self._of_one_kind(left, right)
+            known = left.digits is not None and right.digits is not None
+            digits = max(left.digits or 0, right.digits or 0) + 1 if known else 0
+        if digits > _MOST_DIGITS:
+            raise UnknownError  # the host finds a wider type
+        found = self._joined([left, right], _ARITHMETIC[name], kind)
+        found.digits = digits or None
+        return found
+
+    @staticmethod
+    def _real(inner: Typed) -> Typed:
+        """A number as a double."""
+        if inner.kind == "real":
+            return inner
+        code, depth, scale = [*inner.code, (TO_REAL, 0, 0, 0, 0.0)], inner.depth, inner.scale
+        if scale:
+            if inner.digits is None or max(inner.digits, scale) > _EXACT:
+                raise UnknownError
+            code += [(PUSH_REAL, 0, 0, 0, 10.0**scale), (DIVIDE_REAL, 0, 0, 0, 0.0)]
+            depth = max(depth, 2)
+        return Typed(code, "real", depth)
+
+    @staticmethod
+    def _scaled(inner: Typed, scale: int) -> Typed:
+        """A number with so many decimals."""
+        more = scale - inner.scale
+        kind, digits = f"decimal:{scale}", None if inner.digits is None else inner.digits + more
+        if not more:
+            return Typed(inner.code, kind, inner.depth, digits)
+        if max(digits or 0, more) > _MOST_DIGITS:
+            raise UnknownError
+        code: list[Operation] = [(PUSH_INT, 10**more, 0, 0, 0.0), (MULTIPLY_INT, 0, 0, 0, 0.0)]
+        return Typed([*inner.code, *code], kind, max(inner.depth, 2), digits)
 
     @staticmethod
     def _after(inner: Typed, operation: Operation, kind: str) -> Typed:
-        return Typed([*inner.code, operation], kind, inner.depth)
+        return Typed([*inner.code, operation], kind, inner.depth, inner.digits)
 
     @staticmethod
     def _joined(parts: list[Typed], operation: int, kind: str, which: int = 0) -> Typed:
         depth = max(part.depth + place for place, part in enumerate(parts))
         code = [each for part in parts for each in part.code]
-        return Typed([*code, (operation, which, 0, 0, 0.0)], kind, depth)
+        known = [part.digits for part in parts if part.digits is not None]
+        digits = max(known) if len(known) == len(parts) else None
+        return Typed([*code, (operation, which, 0, 0, 0.0)], kind, depth, digits)
 
 
 def _made(name: str, left: Any, right: Any) -> Any:

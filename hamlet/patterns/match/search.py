@@ -19,7 +19,7 @@ from hamlet.patterns.automaton._search import Search
 from hamlet.patterns.automaton._walk import Matches, Table
 from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.conditions import Condition, Failed, as_seen, place_in
+from hamlet.patterns.match.conditions import Condition, Failed, as_seen, report_said
 from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation
@@ -230,7 +230,7 @@ class Searching:
         query = evaluation.query({'"__hamlet_holds"': as_seen(condition.read)}, f"{self.name}_checked")
         error = check_condition(self.ordered.host, f'SELECT "__hamlet_holds" FROM ({query})')
         if error is not None:
-            self.reports.error(error.message, place_in(condition.read.expression, error.message), error.hint)
+            report_said(self.reports, condition.read, error.message, error.hint)
             self.failed = True
 
     def run(self, skip: int, member: npt.NDArray[np.uint8]) -> Matches:
@@ -357,7 +357,7 @@ class Searching:
             try:
                 answers = self.ordered.host.arrow(text).column("h").to_pylist()
             except HostError as error:
-                self.reports.error(error.message, place_in(condition.read.expression, error.message), error.hint)
+                report_said(self.reports, condition.read, error.message, error.hint)
                 raise Failed from None
             for (key, _), answer in zip(asked, answers, strict=True):
                 self.kernel.truth[key] = answer
