@@ -476,9 +476,7 @@ def _wrong(ordered: Ordered, condition: str) -> HostError | None:
     return found or _said(ordered.host, f"SELECT CAST(({condition}) AS BOOLEAN) FROM {ordered.table}")
 
 
-def _report(
-    reports: Reports, found: Sequence[tuple[Read, HostError | None]], error: HostError, whole: Span
-) -> None:
+def _report(reports: Reports, found: Sequence[tuple[Read, HostError | None]], error: HostError, whole: Span) -> None:
     """Report what the host said of single expressions, or, where none of them is wrong alone, of all."""
     known = len(reports.errors)
     for read, said in found:

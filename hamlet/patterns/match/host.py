@@ -238,6 +238,20 @@ class Host:
         except self._error as error:
             raise host_error(error) from None
 
+    def within(self, text: str, most: int) -> pa.Table | None:
+        """The rows of a query, None where they take more bytes."""
+        try:
+            batches, size = [], 0
+            with self.connection.sql(text).to_arrow_reader(1 << 17) as reader:
+                for batch in reader:
+                    batches.append(batch)
+                    size += batch.nbytes
+                    if size > most:
+                        return None
+                return pa.Table.from_batches(batches, reader.schema).combine_chunks()
+        except self._error as error:
+            raise host_error(error) from None
+
     def names(self, table: str) -> list[str]:
         """The columns of a table."""
         return [row[0] for row in self.execute(f"DESCRIBE {table}").fetchall()]

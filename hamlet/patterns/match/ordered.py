@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.sorting import borders_of, codes_of, moved, order_of, whole_of
 
 _ROW = '"__hamlet_row"'
 INPUT = "__hamlet_input"  # a source's own column of this name is the order of its rows
@@ -21,6 +22,8 @@ _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "US
 _PLAIN |= {"FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT"}
 _TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
+_MOST_BYTES = 1 << 29  # of a table that is sorted here; a larger one is the host's, which bounds its memory
+_FARTHEST = 16  # rows that a column is moved by here
 
 
 class UnknownError(Exception):
@@ -63,6 +66,8 @@ class Ordered:
     row : str
         The number of a row, as the host writes it.
     borders : int64 array of shape (partitions + 1,)
+    given : pyarrow.Table or None
+        The rows with their numbers where they were put in order here: the host's table is a view of them.
     masks : dict of str to uint8 array
         The rows that fulfil conditions, by their text.
     """
@@ -74,6 +79,7 @@ class Ordered:
     time: str | None
     row: str
     borders: npt.NDArray[np.int64]
+    given: pa.Table | None = field(default=None, repr=False)
     masks: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict, repr=False)
     dialect: ClassVar[str] = "duckdb"
     _known: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -85,7 +91,11 @@ class Ordered:
 
     def gathered(self, value: str, rows: npt.NDArray[np.int64]) -> pa.ChunkedArray | None:
         """The values of an expression at rows, NULL at -1; None where Arrow would change its type."""
-        if value not in self._known:
+        column = self._column(value)
+        if column is not None:
+            assert self.given is not None
+            self._known[value] = whole_of(self.given, column)
+        elif value not in self._known:
             kind = self.host.execute(f"DESCRIBE SELECT ({value}) AS v FROM {self.table}").fetchall()[0][1]
             plain = kind in _PLAIN or kind.startswith("DECIMAL(")
             text = f"SELECT ({value}) AS v FROM {self.table}"
@@ -130,11 +140,31 @@ class Ordered:
         function = "lead" if step > 0 else "lag"
         if step == 0:
             return f"({value})"
+        column = self._column(value)
+        if column is not None and abs(step) <= _FARTHEST:
+            return self._moved(column, step)
         there = f"{function}(({value}), {abs(step)}) OVER ()"
         if not self.keys:
             return there
         same = (f"{function}({key}, {abs(step)}) OVER () IS NOT DISTINCT FROM {key}" for key in self.keys)
         return f"(CASE WHEN {' AND '.join(same)} THEN {there} END)"
+
+    def _column(self, text: str) -> str | None:
+        """The column of the rows that were put in order here which an expression is."""
+        if self.given is None:
+            return None
+        folded = text.strip().lower()
+        return next((each for each in self.columns if folded in (each.lower(), quoted(each).lower())), None)
+
+    def _moved(self, column: str, step: int) -> str:
+        """The column whose values stand so many rows further on."""
+        assert self.given is not None
+        name = f"__hamlet_{'next' if step > 0 else 'prev'}_{abs(step)}_{column}"
+        if name not in self.given.column_names:
+            values = moved(whole_of(self.given, column), step, self.borders)
+            self.given = self.given.append_column(name, values)
+            self.host.register(self.table, self.given)
+        return quoted(name)
 
     def ends(self, duration: str) -> npt.NDArray[np.int64]:
         """By row, the first row of the partition whose time is more than a duration later; shape (rows,)."""
@@ -193,11 +223,15 @@ def order_rows(
     order : sequence of (str, bool, bool)
         Expressions, whether each descends, and whether NULL comes first.
     """
-    columns = [row[0] for row in host.execute(f"DESCRIBE {source}").fetchall()]
+    kinds = host.types(f"({source})")
+    columns = list(kinds)
     known = {form: quoted(each) for each in columns for form in (each.lower(), quoted(each).lower())}
     added: dict[str, str] = {}
     keys = [_named(text, f'"__hamlet_key_{place}"', known, added) for place, text in enumerate(partition)]
     times = [_named(text, f'"__hamlet_order_{place}"', known, added) for place, (text, _, _) in enumerate(order)]
+    ordered = _ordered_here(host, source, f"{name}_here", kinds, keys, times, order, added)
+    if ordered is not None:
+        return ordered
     sorting = [f"{key} NULLS LAST" for key in keys]
     sorting += [
         f"{time} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
@@ -225,6 +259,39 @@ def order_rows(
     elif not rows:
         borders = np.zeros(1, np.int64)
     return Ordered(host, name, columns, keys, times[0] if times else None, row, borders)
+
+
+def _ordered_here(
+    host: Host,
+    source: str,
+    name: str,
+    kinds: Mapping[str, str],
+    keys: Sequence[str],
+    times: Sequence[str],
+    order: Sequence[tuple[str, bool, bool]],
+    added: Mapping[str, str],
+) -> Ordered | None:
+    """Rows that fit into memory, with types that Arrow keeps, sorted by numbers; None for others."""
+    if INPUT in kinds or not all(kind in _PLAIN or kind.startswith("DECIMAL(") for kind in kinds.values()):
+        return None
+    listed = ["*", *(f"({text}) AS {own}" for own, text in added.items())]
+    rows = host.within(f"SELECT {', '.join(listed)} FROM ({source})", _MOST_BYTES)
+    if rows is None or len(set(rows.column_names)) < len(rows.column_names):
+        return None
+    by_name = {quoted(each): whole_of(rows, each) for each in rows.column_names}
+    codes = [codes_of(by_name[each]) for each in keys]
+    codes += [codes_of(by_name[each], *how) for each, (_, *how) in zip(times, order, strict=True)]
+    whole = [each for each in codes if each is not None]
+    if len(whole) < len(codes):
+        return None
+    place = order_of(whole)
+    if place is not None:
+        rows = rows.take(pa.array(place))
+        whole = [each[place] for each in whole[: len(keys)]]
+    borders = borders_of(whole[: len(keys)], len(rows))
+    rows = rows.append_column(_ROW[1:-1], pa.array(np.arange(len(rows))))
+    host.register(name, rows)
+    return Ordered(host, name, list(kinds), list(keys), times[0] if times else None, _ROW, borders, rows)
 
 
 def _named(text: str, name: str, known: Mapping[str, str], added: dict[str, str]) -> str:
