@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import random
 from decimal import Decimal
 from typing import Any
@@ -98,6 +99,6 @@ def test_moved_columns(step: int) -> None:
     borders = np.array([0, 1, 4, 9], np.int64)
     for values in (pa.array([1, None, 3, 4, 5, None, 7, 8, 9]), pa.array(list("abcd") + [None] * 4 + ["z"])):
         found = moved(values, step, borders).to_pylist()
-        for first, end in zip(borders, borders[1:], strict=False):
+        for first, end in itertools.pairwise(borders):
             for row in range(first, end):
                 assert found[row] == (values[row + step].as_py() if first <= row + step < end else None)
