@@ -73,8 +73,10 @@ def compile_conditions(meaning: Meaning, places: Mapping[str, int], schema: pa.S
     try:
         for name in meaning.clause.variables:
             condition = meaning.conditions.get(name)
-            near = condition is not None and not condition.reads_match
-            programs.append(rows.program(host_text(meaning.clause, condition, rows))[1] if near else None)
+            if condition is None or condition.reads_match:
+                programs.append(None)
+            else:
+                programs.append(rows.program(host_text(meaning.clause, condition, rows))[1])
         if meaning.reads_labels:
             found = native_programs(meaning, rows)
             if found is None:

@@ -17,6 +17,7 @@ _WIDEST = 1 << 62
 def codes_of(values: pa.Array, descending: bool = False, nulls_first: bool = False) -> Codes | None:
     """Whole numbers from 0 on in the order of values, NULL among them; None for a type that they are not made of."""
     missing = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else np.zeros(0, np.bool_)
+    codes: Codes
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         found = values.dictionary_encode()
         rank = np.zeros(max(1, len(found.dictionary)), np.uint64)
