@@ -16,6 +16,7 @@ from bench.store import by_machine
 
 SAME_MEMORY = 0.05  # a difference in peak memory that is not worth a word
 PARTS = {"parse_s": "parse", "plan_s": "plan", "columns_s": "columns", "kernel_s": "kernel", "deliver_s": "deliver"}
+SHORT = {"duckdb group by": "G", "duckdb group by code": "D"}
 FLOOR = "duckdb group by code"  # what the parts of a run are set against
 NUMBER = re.compile(r"(?<![\w^])(?<!- )\d[\d,]*(?:\.\d+)?(?![\w^])")  # not those of LOG2 and 2^n - 1
 
@@ -29,7 +30,8 @@ A line is a case; its time is that of what stands under "timed", and the ratios 
 what is timed took less. Times and ratios are medians; the interval of a ratio has 95 % of resamples of the repeats.
 Where a case has several points, it is the median of their ratios, with the smallest and the largest, and other columns
 have the smallest and the largest of all points. Where contenders do not read equally many events, the ratio is that of
-events per second. Memory is named where it differs by more than 5 %.
+events per second. Memory is named where it differs by more than 5 %. G is DuckDB's `GROUP BY`, D the same by the code
+of the key; `name*` stands for all cases whose names begin so.
 """
 
 LIMITATIONS = """## Limitations
@@ -114,6 +116,8 @@ def _ratios(points: Sequence[Recorded]) -> Iterator[str]:
     for name, each in found.items():
         ratios = sorted(one["ratio"] for one in each)
         interval = ""
+        head, mark, rest = name.partition(", ")
+        name = SHORT.get(head, head) + mark + rest
         if len(each) > 1:
             interval = f" ({ratios[0]:.3g} to {ratios[-1]:.3g})"
         elif "low" in each[0]:
@@ -141,7 +145,7 @@ def _parts(cases: Iterable[Recorded]) -> Iterator[str]:
                 rows.append(f"| {case['case']} | {shown} | {parts[3] / floor:.2f} |")
     if rows:
         yield "\nParts of a run beside DuckDB in milliseconds: `parse` (not in the run), `plan` (a run over no events),"
-        yield "predicates and keys (`columns`), `kernel`, rows and Arrow tables (`deliver`). D is `GROUP BY` by code.\n"
+        yield "predicates and keys (`columns`), `kernel`, rows and Arrow tables (`deliver`).\n"
         yield f"| case | {' | '.join(PARTS.values())} | run | D | kernel / D |"
         yield "|---|" + "--:|" * (len(PARTS) + 3)
         yield from rows
@@ -179,7 +183,7 @@ def _origins(cases: Iterable[Recorded]) -> Iterator[str]:
     for versions, origins in found.items():
         yield f"\nMeasured with {versions}:\n"
         for origin, names in origins.items():
-            yield f"- {origin}: {', '.join(names)}"
+            yield f"- {origin}: {_listed(names)}"
 
 
 def section(machine: str, cases: Sequence[Recorded]) -> Iterator[str]:
@@ -203,15 +207,42 @@ def _sentences(found: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, sentence in found:
         names.setdefault(sentence, {})[name] = None
     for sentence, each in names.items():
-        yield f"- {sentence}: {', '.join(each)}"
+        yield f"- {sentence}: {_listed(each)}"
     yield ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names of cases or contenders; those of all cases that begin alike as one."""
+    left = dict.fromkeys(names)
+    found = []
+    while left:
+        name = next(iter(left))
+        alike = [each for each in CASES if each.startswith(name)]
+        if name not in CASES or len(alike) < 3 or not left.keys() >= {*alike}:
+            alike = [name]
+        found.append(f"{name}*" if len(alike) > 1 else SHORT.get(name, name))
+        left = {each: None for each in left if each not in alike}
+    return ", ".join(found)
+
+
+def _titles(titles: Mapping[str, str]) -> Iterator[str]:
+    """What cases are; of those whose titles begin alike, what the others have that the first has not."""
+    families: dict[str, dict[str, list[str]]] = {}
+    for name, title in titles.items():
+        head, *parts = title.split("; ")
+        families.setdefault(head, {})[name] = parts
+    for head, members in families.items():
+        (first, known), *others = members.items()
+        yield f"- **{first}**: {'; '.join([head, *known])}"
+        for name, parts in others:
+            yield f"  - **{name}**: {'; '.join(part for part in parts if part not in known)}"
 
 
 def _about(cases: Sequence[Recorded]) -> Iterator[str]:
     """Once for all machines: what the cases are, what others answer instead, and how the answers were checked."""
     yield "## The cases\n"
     titles = {case["case"]: case["title"] for case in cases}
-    yield from (f"- **{name}**: {title}" for name, title in titles.items())
+    yield from _titles(titles)
     points = [(case["case"], point) for case in cases for point in case["points"]]
     yield "\nOther questions than ours, and who answers them:\n"
     yield from _sentences(
@@ -221,7 +252,13 @@ def _about(cases: Sequence[Recorded]) -> Iterator[str]:
         if values.get("question")
     )
     yield "## How the answers were checked\n\nN stands for the numbers, which the files have.\n"
-    yield from _sentences((name, NUMBER.sub("N", check)) for name, point in points for check in point.get("checks", []))
+    yield from _sentences((name, _check(check, point)) for name, point in points for check in point.get("checks", []))
+
+
+def _check(sentence: str, point: Recorded) -> str:
+    """How an answer was checked, without numbers and without whose answer it was."""
+    whose, _, said = sentence.partition(": ")
+    return NUMBER.sub("N", said if whose in point.get("measured", {}) else sentence)
 
 
 def write_report(folder: Path, output: Path, drawn: Sequence[Drawn] = ()) -> None:
