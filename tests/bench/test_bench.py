@@ -17,7 +17,7 @@ from bench.cases import CASES
 from bench.compare import compare_files
 from bench.plots import write_plots
 from bench.ratios import ratio_of
-from bench.report import FLOOR, PARTS, write_report
+from bench.report import FLOOR, PARTS, SHORT, write_report
 from bench.store import keep, read
 from bench.subject import Case, Contender
 from hamlet.language.parser import parse
@@ -229,11 +229,11 @@ def test_the_page_has_a_line_for_a_case_and_its_parts(tmp_path: Path) -> None:
     keep(tmp_path, header, [*cases, case("a case of before", point("", 1.0, 1.0))])
     write_report(tmp_path, tmp_path / "RESULTS.md")
     page = (tmp_path / "RESULTS.md").read_text()
-    assert f"| scan | hamlet | {FLOOR} **1** (0.5 to 1.5) | 1 to 3 | 8 | 2 | 1,000 | 50 | 2 to 4 | - |" in page
-    assert f"| sliding | hamlet | {FLOOR} **0.5** (0.5 to 3); {FLOOR}, memory **1.2** | 1 | 8 |" in page
+    assert f"| scan | hamlet | {SHORT[FLOOR]} **1** (0.5 to 1.5) | 1 to 3 | 8 | 2 | 1,000 | 50 | 2 to 4 | - |" in page
+    assert f"| sliding | hamlet | {SHORT[FLOOR]} **0.5** (0.5 to 3); {SHORT[FLOOR]}, memory **1.2** | 1 | 8 |" in page
     assert "| sliding | 10.0 | 20.0 | 30.0 | 500.0 | 250.0 | 1000.0 | 2000.0 | 0.25 |" in page
     assert "- N rows equal 2^n - 1: sliding, scan\n" in page
-    assert f"- less: {FLOOR}\n" in page
+    assert f"- less: {SHORT[FLOOR]}\n" in page
     assert "a case of before" not in page
 
 
