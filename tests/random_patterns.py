@@ -15,8 +15,8 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from hamlet.patterns.clause.tree import (
 )
 
 VARIABLES = ("a", "B", "c")
+DIALECTS = ("duckdb", "trino", "oracle")  # whose lists keep NULL
 DOUBLES = (0, 2**31 - 1, -(2**31), -(2**53), 2**40)  # which are themselves as doubles
 CENTRES = (0, 2**31 - 1, -(2**31), 2**53 - 1, 2**53 + 1, -(2**53), 2**40, 2**61, -(2**61), 2**63 - 5, -(2**63))
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
@@ -70,9 +71,14 @@ class Case:
         import pyarrow as pa
 
         kind = pa.decimal128(8, 2) if self.kind == "decimal" else self.kind
-        kinds = {"v": kind, "w": kind}
-        schema = pa.schema([(name, kinds.get(name, "int64")) for name in ("i", "k", "t", "v", "w")])
-        return pa.Table.from_pylist(self.rows, schema)
+        kinds = ("int64", "int64", "int64", kind, kind)  # of i, k, t, v, w
+        return pa.Table.from_pylist(self.rows, pa.schema(list(zip(self.rows[0], kinds, strict=True))))
+
+    def renamed(self, names: Mapping[str, str]) -> Case:
+        """The same case with other names of columns."""
+        sql = re.sub(rf"\b({'|'.join(names)})\b", lambda match: names[match[0]], self.sql)
+        rows = [{names.get(name, name): value for name, value in row.items()} for row in self.rows]
+        return replace(self, sql=sql, rows=rows)
 
 
 class Generator:
@@ -156,6 +162,10 @@ class Generator:
     def column(self) -> str:
         return self.random.choice(("v", "v", "w"))
 
+    def written(self, name: str | None, column: str) -> str:
+        """A column of a variable, or of none: alone, or behind the name of the table."""
+        return f"{name or 't'}.{column}" if name or self.chance(0.1) else column
+
     def reading(self, define: str | None) -> Text:
         """A number read from the match."""
         kind = self.random.random()
@@ -171,7 +181,7 @@ class Generator:
             )
         name = self.name()
         key = None if name is None else name.lower()
-        written = column if name is None else f"{name}.{column}"
+        written = self.written(name, column)
         mode = self.random.choice([None, None, "RUNNING", *(["FINAL"] if define is None else [])])
         prefix = f"{mode} " if mode else ""
         if kind < 0.2:
@@ -272,7 +282,7 @@ class Generator:
                 values = [view.rows[view.start + place][column] for place in view.seen(key, None)]
                 return (list(dict.fromkeys(values)) if distinct else values) or None
 
-            written = column if name is None else f"{name}.{column}"
+            written = self.written(name, column)
             return Text(f"ARRAY_AGG({'DISTINCT ' if distinct else ''}{written})", listed)
         return self.number(None)
 
@@ -429,14 +439,17 @@ def _compare(sign: str, left: Any, right: Any) -> Any:
     }[sign]
 
 
-def outcome(case: Case) -> tuple[Any, Any]:
+KEYWORDS = ({"v": "value", "w": "name"}, {"v": "year", "w": "row"}, {"v": "last", "w": "match"})
+
+
+def outcome(case: Case, dialect: str = "duckdb") -> tuple[Any, Any]:
     """What the engine and the oracle give: rows, or that matching could not go on."""
     try:
         expected: Any = case.expected()
     except oracle.CannotSkip:
         expected = "cannot skip"
     try:
-        found: Any = [tuple(row.values()) for row in hamlet.sql(case.sql, {"t": case.table}).rows()]
+        found: Any = [tuple(row.values()) for row in hamlet.sql(case.sql, {"t": case.table}, dialect=dialect).rows()]
     except (hamlet.DataError, hamlet.WorkloadError) as error:
         found = "cannot skip" if "AFTER MATCH SKIP" in str(error) else str(error)
     return found, expected
@@ -546,12 +559,11 @@ def _main_wild(low: int, high: int) -> None:
     sys.stdout.write(f"{dict(counts)}\n")
 
 
-def on_spark(case: Case, session: Any) -> tuple[Any, Any]:
+def on_spark(case: Case, session: Any, dialect: str = "spark") -> tuple[Any, Any]:
     """The rows of a job on Spark, and those of the oracle, as texts.
 
     ARRAY_AGG of Spark leaves NULL out and gives an empty list for no value, in any order where it is DISTINCT.
     """
-    import pyarrow as pa
     from pyspark.errors import PythonException
 
     def plain(value: Any) -> Any:
@@ -559,14 +571,13 @@ def on_spark(case: Case, session: Any) -> tuple[Any, Any]:
             return sorted(each for each in value if each is not None) or None
         return value
 
-    schema = pa.schema([(name, pa.int64()) for name in ("i", "k", "t", "v", "w")])
     try:
         expected: Any = sorted(repr([plain(each) for each in row]) for row in case.expected())
     except oracle.CannotSkip:
         expected = "cannot skip"
-    frame = session.createDataFrame(pa.Table.from_pylist(case.rows, schema))
+    frame = session.createDataFrame(case.table)
     try:
-        rows = hamlet.spark.sql(case.sql, {"t": frame}).toArrow().to_pylist()
+        rows = hamlet.spark.sql(case.sql, {"t": frame}, dialect=dialect).toArrow().to_pylist()
         found: Any = sorted(repr([plain(each) for each in row.values()]) for row in rows)
     except (PythonException, hamlet.HamletError) as error:
         found = "cannot skip" if "AFTER MATCH SKIP" in str(error) else str(error)
@@ -601,8 +612,11 @@ def main() -> None:
     nonempty = 0
     for seed in range(low, high):
         case = Generator(seed, labels=seed % 3 > 0).case()
+        dialect = DIALECTS[seed // 2 % len(DIALECTS)]
+        if seed % 2:
+            case = case.renamed(KEYWORDS[seed // 6 % len(KEYWORDS)])
         try:
-            found, expected = on_spark(case, session) if session else outcome(case)
+            found, expected = on_spark(case, session, dialect) if session else outcome(case, dialect)
         except Exception as error:
             sys.stdout.write(f"seed {seed}\n{case.sql}\n{case.rows}\n")
             raise SystemExit(f"{type(error).__name__}: {error}") from error

@@ -441,7 +441,7 @@ class Clause:
         measures = [(each.name, text) for each, text in zip(meaning.clause.measures, texts, strict=True)]
         shown = {each: quoted(each) for each in self.columns.names}
         listed = listed_columns(meaning, self.layout.keys, measures, shown)
-        listed = [(name, self._shown.get(text, text)) for name, text in listed] or [("match", f"{POINT} + 1")]
+        listed = [(name, self._shown.get(text, text)) for name, text in listed]
         source = self._aggregated(view)
         behind = f" WHERE {SHOWN} DISTRIBUTE BY {TASK} SORT BY {TASK}, {POINT}" if self.layout.every_row else ""
         columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in distinct_columns(listed))

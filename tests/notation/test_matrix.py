@@ -47,7 +47,8 @@ TEXTS = {
     "wrong.sase": "RETURN COUNT(*) PATTERN SEQ(A, B WITHIN 10 s;\nRETURN COUNT(*) PATTERN SEQ(A, , B) WITHIN 10 s",
     "wrong.mfotl": "C(a) AND\n  D(a)",
     "wrong.lola": "output b := c + 1\noutput d := e",
-    "wrong.sql": "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY time PATTERN (x)\nDEFINE z AS a > 2,\n v AS a > 1)",
+    "wrong.sql": "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY time MEASURES 1 AS m PATTERN (x)\n"
+    "DEFINE z AS a > 2,\n v AS a > 1)",
 }
 
 

@@ -147,7 +147,8 @@ NOTATIONS = [
         lambda time, number: {"time": time, "u": number},
         {"time": 3, "u": "text"},
         None,
-        grows="SELECT * FROM t MATCH_RECOGNIZE (ORDER BY time PATTERN (a+ b) DEFINE a AS u >= 0, b AS u < 0)",
+        grows="SELECT * FROM t MATCH_RECOGNIZE (ORDER BY time MEASURES 1 AS x "
+        "PATTERN (a+ b) DEFINE a AS u >= 0, b AS u < 0)",
     ),
 ]
 each_notation = pytest.mark.parametrize("notation", NOTATIONS, ids=lambda each: each.name)

@@ -86,6 +86,15 @@ def test_rows_are_those_in_process(frames: dict[str, DataFrame], text: str) -> N
     assert values(found.to_pylist()) == values(expected)
 
 
+@pytest.mark.parametrize("dialect", ["duckdb", "trino"])
+def test_keywords_behind_a_variable_stay_columns_in_each_dialect(spark: SparkSession, dialect: str) -> None:
+    table = pa.table({"i": [1, 2, 3], "value": [5, 3, 7], "name": ["x", "y", "y"]})
+    text = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY i MEASURES b.name AS n, SUM(b.value) AS s
+    PATTERN (a b+) DEFINE b AS b.name = 'y' AND b.value <> a.value AND b."value" + 1 > PREV(b.value) - 9)"""
+    frame = hamlet.spark.sql(text, {"t": spark.createDataFrame(table)}, dialect=dialect)
+    assert [tuple(row) for row in frame.collect()] == [("y", 10)]
+
+
 def test_names_of_the_session(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
     """A name that no table has is the session's; a view that a table hides comes back."""
     frames["names"].createOrReplaceTempView("ticks")
@@ -101,7 +110,7 @@ def test_names_of_the_session(spark: SparkSession, frames: dict[str, DataFrame])
 
 def test_mistakes_have_their_places_before_a_job(frames: dict[str, DataFrame]) -> None:
     for text, said in (
-        ("SELECT * FROM ticks MATCH_RECOGNIZE (PATTERN (a) DEFINE a AS prise > 1)", "1:62"),
+        ("SELECT * FROM ticks MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (a) DEFINE a AS prise > 1)", "1:81"),
         (
             "SELECT * FROM ticks MATCH_RECOGNIZE (MEASURES MAX(at)::TIME AS t PATTERN (a) DEFINE a AS true)",
             "time is not supported",
@@ -136,6 +145,7 @@ def test_submit_writes_the_rows_of_each_query(spark: SparkSession, tmp_path: Pat
 def test_a_skip_that_gets_nowhere_is_said_with_its_row(frames: dict[str, DataFrame]) -> None:
     from pyspark.errors import PythonException
 
-    text = "SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts AFTER MATCH SKIP TO a PATTERN (a b) DEFINE b AS true)"
+    clause = "ORDER BY ts MEASURES 1 AS x AFTER MATCH SKIP TO a PATTERN (a b) DEFINE b AS true"
+    text = f"SELECT * FROM ticks MATCH_RECOGNIZE ({clause})"
     with pytest.raises(PythonException, match="SKIP TO LAST a: in the match that begins at row 1, a is the match's"):
         hamlet.spark.sql(text, frames).collect()

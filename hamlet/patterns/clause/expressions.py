@@ -21,7 +21,7 @@ NUMBER = "__hamlet_match_number_"
 _NAVIGATION = {"FIRST", "LAST", "PREV", "NEXT"}
 _OWN = {*_NAVIGATION, "CLASSIFIER", "MATCH_NUMBER"}
 _SYNONYMS = {"LAG": "PREV", "LEAD": "NEXT"}  # as Snowflake has them
-_FARTHEST = 2**31 - 2
+_FARTHEST = 2**31 - 1
 
 Mode = Literal["RUNNING", "FINAL"]
 
@@ -184,11 +184,14 @@ class ExpressionReader:
         scope = _Scope(self, self._inside(expression.span), None)
         return Read(self._translate(scope.plain()), (), expression)
 
-    def _is_source(self, token: Token, place: int, tokens: Sequence[Token]) -> bool:
+    def _is_source(self, place: int, tokens: Sequence[Token]) -> bool:
         """Whether a token is the name of the clause's table before a column."""
+        token, behind = tokens[place], tokens[place + 1 : place + 3]
         name = token.text.lower()
+        if name != self._source or len(behind) < 2 or behind[0].text != "." or not behind[1].is_identifier:
+            return False
         alone = token.is_identifier and (place == 0 or tokens[place - 1].text != ".")
-        return alone and name == self._source and name not in self._columns
+        return alone and (name not in self._columns or behind[1].text.lower() in self._columns)
 
     def measure(self, expression: Expression) -> Read:
         """An expression of MEASURES."""
@@ -223,12 +226,37 @@ class _Inner:
     star: bool = False
 
 
+def _bound_names(tokens: Sequence[Token]) -> list[set[str]]:
+    """By token, the folded names that lambdas around it bind: ``lambda x, y: x + y``, ``x -> x + 1``."""
+    found: list[set[str]] = [set() for _ in tokens]
+    for place, token in enumerate(tokens):
+        first = place + 1
+        if token.is_word("LAMBDA") and (place == 0 or tokens[place - 1].text != "."):
+            end = next((at for at in range(first, len(tokens)) if tokens[at].text == ":"), len(tokens))
+        elif token.text == "->" and tokens[first : first + 1] and tokens[first].kind not in ("text", "number"):
+            end = place  # before a text or a number it is JSON's operator
+            if tokens[place - 1].text == ")":
+                first = max(at for at in range(place) if tokens[at].text == "(" and closing(tokens, at) == place - 1)
+            else:
+                first = place - 1
+        else:
+            continue
+        names = {each.text.lower() for each in tokens[first:end] if each.is_identifier}
+        depth, place = 0, first
+        while place < len(tokens) and depth >= 0 and (depth or place <= end or tokens[place].text != ","):
+            found[place] |= names
+            depth += (tokens[place].text in "([{") - (tokens[place].text in ")]}")
+            place += 1
+    return found
+
+
 class _Scope:
     """One expression: tokens, and the readings taken out of them so far."""
 
     def __init__(self, reader: ExpressionReader, tokens: list[Token], defined: str | None) -> None:
         self.reader, self.tokens, self.defined = reader, tokens, defined
         self.readings: list[Reading] = []
+        self._bound = _bound_names(tokens)
         self._error, self._text = reader._reports.error, reader._reports.text
 
     # Texts.
@@ -274,10 +302,9 @@ class _Scope:
                 name = token.text
                 if name.upper() in _OWN or name.lower() in self.reader._aggregates:
                     self._error(f"{name} reads a match, and there is none yet", token.span, "use it in MEASURES")
-            behind = self.tokens[place + 1] if place + 1 < len(self.tokens) else None
             said = None
-            if behind is not None and behind.text == "." and self.reader._is_source(token, place, self.tokens):
-                said, end = "", behind.span.end
+            if self.reader._is_source(place, self.tokens):
+                said, end = "", self.tokens[place + 1].span.end
             elif self._is_reserved_column(place, len(self.tokens)):
                 said, end = self.reader._quoting.alone(token.text), token.span.end
             if said is not None:
@@ -307,7 +334,7 @@ class _Scope:
     def _taken(self, place: int, last: int, inner: _Inner | None) -> tuple[str, int] | None:
         """What stands for a reading that begins at a token, and the place behind it."""
         token = self.tokens[place]
-        if not token.is_identifier or self._behind_dot(place):
+        if not token.is_identifier or self._behind_dot(place) or token.text.lower() in self._bound[place]:
             return None
         if token.is_word("RUNNING", "FINAL") and self._is_call(place + 1, last):
             return self._with_mode(place, last, inner)
@@ -321,6 +348,11 @@ class _Scope:
                 return self._call(place, last, None, inner)
             return None
         found = self._variable(place, last, inner)
+        if found is None and place + 2 < last and self.reader._is_source(place, self.tokens):
+            if inner is not None:
+                inner.variables.setdefault(None, token.span)
+            self._check_is_seen(place + 2)
+            return self._column(place + 2), place + 3
         if found is None and self._is_reserved_column(place, last):
             self._note_column(place, inner)
             return self.reader._quoting.alone(token.text), place + 1
@@ -377,20 +409,31 @@ class _Scope:
                 inner.variables.setdefault(token.text.lower(), span)
                 inner.star = True
             return "*", place + 3
-        text = self.reader._reports.text[column.span.start : column.span.end]
-        if column.kind == "word":
-            text = self.reader._quoting.alone(text)
+        text = self._column(place + 2)
         if inner is not None:
             inner.variables.setdefault(token.text.lower(), span)
+            self._check_is_seen(place + 2)
             return text, place + 3
-        return self._add(Navigation(token.text.lower(), True, 0, 0, text, None, span)), place + 3
+        value = self.reader._translate(text)
+        return self._add(Navigation(token.text.lower(), True, 0, 0, value, None, span)), place + 3
+
+    def _column(self, place: int) -> str:
+        """A column as it can stand without what stood before it."""
+        text = self._source(place, place + 1)
+        return self.reader._quoting.alone(text) if self.tokens[place].kind == "word" else text
+
+    def _check_is_seen(self, place: int) -> None:
+        token = self.tokens[place]
+        if token.text.lower() in self._bound[place]:
+            hint = "give the parameter another name"
+            self._error(f"a parameter of the lambda hides the column {token.text}", token.span, hint)
 
     def _note_column(self, place: int, inner: _Inner | None) -> None:
         """Note an unqualified column inside a reading."""
         token = self.tokens[place]
         if inner is None or not token.is_identifier or token.text.lower() not in self.reader._columns:
             return
-        if self._behind_dot(place):
+        if self._behind_dot(place) or token.text.lower() in self._bound[place]:
             return
         following = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
         if following in ("(", "->", "=>", ":=") or (place > 0 and self.tokens[place - 1].is_word("AS")):
@@ -473,9 +516,10 @@ class _Scope:
             return default
         text = self._source(first, last)
         if text.isdecimal() and int(text) <= _FARTHEST:
-            return int(text)
+            return min(int(text), _FARTHEST - 1)  # the kernel adds one
         span = self.tokens[first].span.to(self.tokens[last - 1].span)
-        self._error(f"an offset is a whole number, not {self.reader._reports.quote(span)}", span, "PREV(price, 2)")
+        allowed = f"is at most {_FARTHEST:,}" if text.isdecimal() else "is a whole number"
+        self._error(f"an offset {allowed}, not {self.reader._reports.quote(span)}", span, "PREV(price, 2)")
         return default
 
     def _navigation(self, place: int, end: int, mode: Mode | None, span: Span) -> str:
@@ -513,7 +557,8 @@ class _Scope:
     def _may_be_column(self, place: int, last: int) -> bool:
         token = self.tokens[place]
         is_keyword = token.kind == "word" and token.text.lower() in self.reader._quoting.keywords
-        return token.is_identifier and not is_keyword and not self._is_call(place, last)
+        is_bound = token.text.lower() in self._bound[place]
+        return token.is_identifier and not is_keyword and not is_bound and not self._is_call(place, last)
 
     def _nested(self, first: int, last: int) -> tuple[int, Mode | None] | None:
         """Where FIRST or LAST begins that is the whole of some tokens, and what stands before it."""

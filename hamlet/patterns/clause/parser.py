@@ -90,6 +90,12 @@ class ClauseParser:
         subsets = self._subsets(variables)
         skip, skip_to = self._skip(variables, subsets)
         rows = self._rows(pattern)
+        if rows == "one" and not {"MEASURES", "PARTITION BY"} & self._sections.keys():
+            self._reports.error(
+                "the clause gives no column: ONE ROW PER MATCH shows what PARTITION BY and MEASURES name",
+                self._span,
+                "write MEASURES COUNT(*) AS rows, or ALL ROWS PER MATCH",
+            )
         return Clause(
             span=self._span,
             source=self._source,
@@ -126,6 +132,8 @@ class ClauseParser:
                 continue
             name, length = head
             span = self._tokens[place].span.to(self._tokens[place + length - 1].span)
+            if name == "PATTERN" and self._is_modifier(place - 1):
+                self._sections[last] = (self._sections[last][0], place - 1)
             if name in self._sections:
                 self._reports.error(f"{name} comes twice", span, "write it once")
             elif last and ORDER.index(name) < ORDER.index(last):
@@ -152,6 +160,16 @@ class ClauseParser:
             self._sections.setdefault(name, (first, place))
             self._heads.setdefault(name, first - 1)
             last = name
+
+    def _is_modifier(self, place: int) -> bool:
+        """Whether a token says where windows look for a pattern, which is reported."""
+        token, before = self._tokens[place], self._tokens[place - 1]
+        found = token.is_word("INITIAL", "SEEK") and before.kind != "other" and not before.is_word("BY")
+        if found:
+            self._reports.error(
+                f"{token.text} is for patterns in windows, not for MATCH_RECOGNIZE", token.span, "leave it out"
+            )
+        return found
 
     def _ends(self, place: int) -> bool:
         """Whether a keyword is one of the sections for certain: its other words follow."""

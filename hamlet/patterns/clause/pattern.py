@@ -162,6 +162,8 @@ class PatternParser(Cursor):
         if token.kind is Kind.WORD and token.value.upper() == "PERMUTE" and self.at("("):
             return self._permutation()
         if token.kind in (Kind.WORD, Kind.NAME):
+            if token.value in ("^", "$"):
+                self.reports.error(f"{token.raw} is no name of a variable", token.span, "give it another name")
             self.variables.setdefault(token.value.lower(), token.value)
             return Variable(token.value.lower())
         if token.value in ("^", "$"):

@@ -73,6 +73,12 @@ def parse(reports: Reports, dialect: str = "duckdb") -> Script:
                     reports.error(
                         "MATCH_RECOGNIZE stands behind a table", part[place].span, "FROM ticks MATCH_RECOGNIZE ("
                     )
+                elif _is_join(part[first:place]):
+                    reports.error(
+                        "MATCH_RECOGNIZE stands behind a table, not behind a join",
+                        part[place].span,
+                        "put the join into parentheses: FROM (SELECT ... FROM a JOIN b ON ...) MATCH_RECOGNIZE (",
+                    )
                 span = Span(part[first].span.start, part[place].span.start)
                 parser = ClauseParser(reports, part, place, span, by_place)
                 clause = None
@@ -114,6 +120,17 @@ def _source_start(tokens: Sequence[Token], place: int) -> int:
             return place
         place -= 1
     return place
+
+
+def _is_join(tokens: Sequence[Token]) -> bool:
+    """Whether the condition of a join stands behind the first table of some tokens."""
+    depth = 0
+    for each in tokens:
+        if each.kind == "other":
+            depth += (each.text in "([{") - (each.text in ")]}")
+        if depth == 0 and each.is_word("ON"):
+            return True
+    return False
 
 
 def visible_tables(statement: Statement, at: int) -> list[tuple[str, Span]]:

@@ -376,8 +376,6 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
     reads = {f'"__hamlet_measure_{place}"': read for place, read in enumerate(meaning.measures)}
     measures = [(each.name, f"m.{column}") for each, column in zip(clause.measures, reads, strict=True)]
     listed = listed_columns(meaning, ordered.keys, measures, {each: quoted(each) for each in ordered.columns})
-    if not listed:
-        listed = [("match", f"m.{POINT} + 1")]  # a table of the host has a column; this one can be counted
     try:
         text = _shown(evaluation, reads, shown, listed, name)
         ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS {text}")
