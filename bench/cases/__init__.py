@@ -9,6 +9,7 @@ from __future__ import annotations
 from bench.cases import (
     campaigns,
     curves,
+    evidence,
     flat_memory,
     jobs,
     less,
@@ -42,6 +43,7 @@ CASES: dict[str, Case] = {
     **neighbours.CASES,
     **trends_told.CASES,
     **curves.CASES,
+    **evidence.CASES,
     **scale.CASES,
     **sharing.CASES,
     **service.CASES,

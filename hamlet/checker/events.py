@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.checker import matches, trends, values
+from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
-from hamlet.checker.policies import Checker, whole
+from hamlet.checker.policies import Checker
 from hamlet.errors import HamletError
+from hamlet.input.buffers import filled, from_numpy, from_texts, scalar, to_numpy
 from hamlet.input.csvform import CsvForm
-from hamlet.input.events import EventSource, open_events
-from hamlet.input.statistics import BoundsOf
+from hamlet.input.events import open_events
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
 from hamlet.language.query import Attribute, WorkloadText
@@ -46,13 +45,11 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
     originals = events if isinstance(events, list | tuple) and not isinstance(events[:1], str) else None
     period, group = _claimed(workload, evidence, clock)
     found: list[trends.Event] = []
-    for first, batch in _batches(source, period):
-        mask = _may_matter(batch, source.schema, period, group, workload)
-        places = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-        kept = batch.take(pa.array(places))
+    for numbers, batch in source.numbered(*period):
+        mask = to_numpy(_may_matter(batch, source.schema, period, group, workload))
+        kept = batch.filter(from_numpy(mask))
         ticks = kept.column(clock.column).cast(pa.int64()).to_pylist()
-        numbers = places + first if isinstance(first, int) else first[places]
-        for place, time, row in zip(numbers.tolist(), ticks, _rows(kept), strict=True):
+        for place, time, row in zip(numbers[mask].tolist(), ticks, _rows(kept), strict=True):
             row[clock.column] = clock.present(time)
             order = row.get(schema.order_column) if schema.order_column is not None else None
             found.append(trends.Event(place, time, order, row.get(schema.type_column), row))
@@ -64,58 +61,44 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
     )
 
 
-_Period = tuple[int, int]  # the first tick, and the first one after it
+_Period = tuple[int, int] | tuple[None, None]  # the first tick and the last one
+_ALWAYS = None, None
 
 
-def _claimed(workload: WorkloadText, evidence: Any, clock: Clock) -> tuple[_Period | None, dict[str, int | str]]:
+def _claimed(workload: WorkloadText, evidence: Any, clock: Clock) -> tuple[_Period, dict[str, int | str]]:
     """The time and the keys, of plain types, of which evidence speaks; what it claims of them is checked elsewhere."""
     row, told = evidence.get("row"), evidence.get("group")
     query = next((each for each in workload.queries if isinstance(row, dict) and each.name == row.get("query")), None)
     if query is None:
-        return None, {}
+        return _ALWAYS, {}
     names = {each.name for each in query.group_by if isinstance(each, Attribute)}
     known = told.items() if isinstance(told, dict) else ()
     plain = {name: value for name, value in known if name in names and type(value) in (int, str)}
     edges = evidence.get("window")
     if query.within is None or query.session or clock.zone is not None or not isinstance(edges, list):
-        return None, plain
+        return _ALWAYS, plain
     longest = 0 if query.longest is None else query.longest.ticks(clock.ticks_per_second)[0]
     try:
         start, end = (time_in_ticks(edge, clock) for edge in edges)
     except (HamletError, ValueError):
-        return None, plain
-    return (start - 2 * longest, end + longest), plain  # a NOT before the first event looks back as far as a trend may
-
-
-def _batches(
-    source: EventSource, period: _Period | None
-) -> Iterator[tuple[int | npt.NDArray[np.int64], pa.RecordBatch]]:
-    """Batches with the place of their first event, or the places of all; row groups outside a period are not read."""
-
-    def outside(bounds: BoundsOf) -> bool:
-        times = bounds(source.schema.clock.column)
-        return times.known and period is not None and (times.most < period[0] or times.least >= period[1])
-
-    groups = source.row_groups
-    left = groups.leave_out(outside, "by their times") if period is not None and groups.places() is not None else 0
-    places = groups.places() if left else None
-    first = 0
-    for batch in source.as_read():
-        yield (first if places is None else places[first : first + batch.num_rows]), batch
-        first += batch.num_rows
+        return _ALWAYS, plain
+    return (
+        start - 2 * longest,
+        end - 1 + longest,
+    ), plain  # a NOT before the first event looks back as far as a trend may
 
 
 def _may_matter(
     batch: pa.RecordBatch,
     schema: Schema,
-    period: _Period | None,
+    period: _Period,
     group: Mapping[str, int | str],
     workload: WorkloadText,
 ) -> pa.BooleanArray:
     """Which events lie in a period and have the values of a group, or lack its attributes by their declaration."""
     ticks = batch.column(schema.clock.column).cast(pa.int64())
-    low, high = period or (-(1 << 62), 1 << 62)
-    found = pc.and_(pc.greater_equal(ticks, low), pc.less(ticks, high))
+    low, high = period if period[0] is not None else (-(1 << 62), 1 << 62)
+    found = pc.and_(pc.greater_equal(ticks, scalar(low)), pc.less_equal(ticks, scalar(high)))
     types = batch.column(schema.type_column).cast(pa.string()) if schema.type_column in batch.schema.names else None
     for name, value in group.items():
         column = batch.column(name) if name in batch.schema.names else None
@@ -124,10 +107,10 @@ def _may_matter(
         )
         if not fits or (isinstance(value, int) and abs(value) >= 1 << 62):
             continue
-        own = pc.fill_null(pc.equal(column, pa.scalar(value)), False)
+        own = filled(pc.equal(column, scalar(value)), False)
         lacking = [e.name for e in workload.declarations if name not in {a.name for a in e.attributes}]
         if lacking and types is not None:
-            own = pc.or_(own, pc.fill_null(pc.is_in(types, pa.array(lacking)), False))
+            own = pc.or_(own, filled(pc.is_in(types, from_texts(lacking)), False))
         found = pc.and_(found, own)
     return found
 

@@ -13,18 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
 from hamlet.checker.sets import Ranges, Sets, Typed, Values, cells, covers, typed
-from hamlet.checker.terms import NoValue, aggregate, compare, pattern, term_value
+from hamlet.checker.terms import BUILT_IN, Key, NoValue, aggregate, compare, kinds_of, pattern, term_value
 from hamlet.errors import HamletError
 from hamlet.policies.syntax import formula as f
 from hamlet.policies.syntax import regex as r
 from hamlet.policies.syntax.columns import ROWS, VERDICTS, column_names
 from hamlet.policies.syntax.parser import parse_formula
 
-Key = tuple[str, int]
 Point = tuple[int, Mapping[Key, set[tuple[Any, ...]]]]
-_BUILT_IN = {("tp", 1), ("ts", 1), ("tpts", 2)}
 _FAR = 1 << 100
 
 
@@ -97,7 +96,7 @@ class Checker:
 
     def _occurrence(self, formula: Any, types: Mapping[str, str], lets: Mapping[Key, Any]) -> Occurrence:
         free = f.free_variables(formula)
-        known = {**types, **_kinds(formula, self._signature, lets)}
+        known = {**types, **kinds_of(formula, self._signature, lets)}
         found = Occurrence(formula, known, free)
         self._by_formula.setdefault(self._plain(formula), []).append(found)
         if isinstance(formula, f.Let):
@@ -339,7 +338,7 @@ class Checker:
         return _any(self._over(claim, definition, inner, free, i, mentioned))
 
     def _rows(self, key: Key, i: int) -> Iterable[tuple[Any, ...]]:
-        if key in _BUILT_IN:
+        if key in BUILT_IN:
             time = self._times[i]
             return [{"tp": (i,), "ts": (time,), "tpts": (i, time)}[key[0]]]
         return self._log[i][1].get(key, ()) if i < len(self._log) else ()
@@ -555,67 +554,6 @@ def _renaming(occurrence: Occurrence) -> Callable[[str], list[str]]:
     return lambda name: named.get(name, [name])
 
 
-def _kinds(formula: Any, signature: Mapping[Key, Sequence[str]], lets: Mapping[Key, Any]) -> dict[str, str]:
-    """The types of variables, by the predicates, aggregations and constants that give them values."""
-    found: dict[str, str] = {}
-    match formula:
-        case f.Predicate(name, arguments):
-            key = name, len(arguments)
-            own: Sequence[str] = signature.get(key, ())
-            if key in lets:
-                let, _ = lets[key]
-                outer = {name: each for name, each in lets.items() if name != key}
-                inner = _kinds(let.definition, signature, outer)
-                own = [inner.get(each, "") for each in let.parameters]
-            elif key in _BUILT_IN:
-                own = ("int",) * len(arguments)
-            for each, kind in zip(arguments, own, strict=False):
-                if isinstance(each, f.Variable):
-                    found[each.name] = kind
-        case f.Comparison(_, left, right):
-            _alike_kinds(left, right, found)
-        case f.Aggregation(result, operator, variable, groups, body):
-            inner = _kinds(body, signature, lets)
-            given = {"CNT": "int", "AVG": "float", "MED": "float"}
-            found = {name: inner[name] for name in groups if name in inner}
-            found[result] = given.get(operator, inner.get(variable, ""))
-        case f.Let():
-            return _kinds(formula.body, signature, {**lets, (formula.name, len(formula.parameters)): (formula, [])})
-        case _:
-            below = f.children(formula)
-            for child in below:
-                found = {**_kinds(child, signature, lets), **{name: kind for name, kind in found.items() if kind}}
-            for child in below:
-                if isinstance(child, f.Comparison):
-                    _alike_kinds(child.left, child.right, found)
-    return {name: kind for name, kind in found.items() if kind}
-
-
-def _alike_kinds(left: Any, right: Any, known: dict[str, str]) -> None:
-    """Both sides of a comparison are of one type."""
-    for one, two in ((left, right), (right, left)):
-        if isinstance(one, f.Variable) and not known.get(one.name):
-            known[one.name] = _kind(two, known)
-
-
-def _kind(term: Any, known: Mapping[str, str]) -> str:
-    """The type of a term, as far as constants, functions and known variables tell."""
-    match term:
-        case f.Constant(value):
-            return {int: "int", float: "float", str: "string"}.get(type(value), "bool")
-        case f.Call(function, _):
-            return {"f": "float", "s": "string", "i": "int"}.get(
-                function[-1] if "2" in function else "", "int" if function != "FORMAT_DATE" else "string"
-            )
-        case f.Variable(name):
-            return known.get(name, "")
-        case f.Negative(inner):
-            return _kind(inner, known)
-        case f.Arithmetic(_, left, right):
-            return _kind(left, known) or _kind(right, known)
-    return ""
-
-
 def _values(told: Any, kind: str, place: int) -> Values:
     if isinstance(told, dict):
         if len(told) != 1 or not isinstance(values := told.get("in", told.get("not")), list):
@@ -638,16 +576,6 @@ def _typed(told: Any, kind: str) -> Typed:
     if kind == "int" and isinstance(told, str) and re.fullmatch(r"-?[0-9]+", told):
         return typed(whole(told))
     return typed(told) if isinstance(told, str | int | float | bool) else typed(repr(told))
-
-
-def whole(digits: str) -> int:
-    """An integer of any size, whatever the host's limit for text is."""
-    size = 4000
-    number = 0
-    for start in range(0, len(text := digits.lstrip("-")), size):
-        part = text[start : start + size]
-        number = number * 10 ** len(part) + int(part)
-    return -number if digits.startswith("-") else number
 
 
 def _depth(formula: Any) -> int:

@@ -1,16 +1,19 @@
-"""Terms, comparisons and aggregates of policies, computed one value at a time for the checker."""
+"""Terms, comparisons and aggregates of policies, computed one value at a time for the checker, and their types."""
 
 from __future__ import annotations
 
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from hamlet.checker.sets import Sets, typed
 from hamlet.policies.syntax import formula as f
+
+Key = tuple[str, int]  # a predicate: its name, and how many arguments it has
+BUILT_IN = {("tp", 1), ("ts", 1), ("tpts", 2)}
 
 
 class NoValue(Exception):
@@ -184,3 +187,67 @@ def aggregate(operator: str, values: Iterable[Any], kind: str) -> Any:
             return float((Fraction(low) + Fraction(high)) / 2)
     total = math.fsum(ordered) if kind == "float" else sum(ordered)
     return total if operator == "SUM" else total / count
+
+
+# ---------------------------------------------------------------------------------------------- types
+
+
+def kinds_of(formula: Any, signature: Mapping[Key, Sequence[str]], lets: Mapping[Key, Any]) -> dict[str, str]:
+    """The types of variables, by the predicates, aggregations and constants that give them values."""
+    found: dict[str, str] = {}
+    match formula:
+        case f.Predicate(name, arguments):
+            key = name, len(arguments)
+            own: Sequence[str] = signature.get(key, ())
+            if key in lets:
+                let, _ = lets[key]
+                outer = {name: each for name, each in lets.items() if name != key}
+                inner = kinds_of(let.definition, signature, outer)
+                own = [inner.get(each, "") for each in let.parameters]
+            elif key in BUILT_IN:
+                own = ("int",) * len(arguments)
+            for each, kind in zip(arguments, own, strict=False):
+                if isinstance(each, f.Variable):
+                    found[each.name] = kind
+        case f.Comparison(_, left, right):
+            _alike_kinds(left, right, found)
+        case f.Aggregation(result, operator, variable, groups, body):
+            inner = kinds_of(body, signature, lets)
+            given = {"CNT": "int", "AVG": "float", "MED": "float"}
+            found = {name: inner[name] for name in groups if name in inner}
+            found[result] = given.get(operator, inner.get(variable, ""))
+        case f.Let():
+            return kinds_of(formula.body, signature, {**lets, (formula.name, len(formula.parameters)): (formula, [])})
+        case _:
+            below = f.children(formula)
+            for child in below:
+                found = {**kinds_of(child, signature, lets), **{name: kind for name, kind in found.items() if kind}}
+            for child in below:
+                if isinstance(child, f.Comparison):
+                    _alike_kinds(child.left, child.right, found)
+    return {name: kind for name, kind in found.items() if kind}
+
+
+def _alike_kinds(left: Any, right: Any, known: dict[str, str]) -> None:
+    """Both sides of a comparison are of one type."""
+    for one, two in ((left, right), (right, left)):
+        if isinstance(one, f.Variable) and not known.get(one.name):
+            known[one.name] = _kind(two, known)
+
+
+def _kind(term: Any, known: Mapping[str, str]) -> str:
+    """The type of a term, as far as constants, functions and known variables tell."""
+    match term:
+        case f.Constant(value):
+            return {int: "int", float: "float", str: "string"}.get(type(value), "bool")
+        case f.Call(function, _):
+            return {"f": "float", "s": "string", "i": "int"}.get(
+                function[-1] if "2" in function else "", "int" if function != "FORMAT_DATE" else "string"
+            )
+        case f.Variable(name):
+            return known.get(name, "")
+        case f.Negative(inner):
+            return _kind(inner, known)
+        case f.Arithmetic(_, left, right):
+            return _kind(left, known) or _kind(right, known)
+    return ""

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.checker.conditions import Where, kind
+from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
-from hamlet.checker.results import check_row
+from hamlet.checker.results import check_row, json_of
 from hamlet.checker.words import Automaton, Gap
 from hamlet.language import query as q
 
@@ -197,7 +198,7 @@ class _Task:
         """The value of a key as events have it."""
         for event in self.checker._events:
             value = self.checker._read(event, name)
-            if plain(value) == told and isinstance(value, bool) is isinstance(told, bool):
+            if json_of(value) == told and isinstance(value, bool) is isinstance(told, bool):
                 return value
         return told
 
@@ -401,7 +402,7 @@ class _Rules:
         """Whether trends that have taken this are of the group."""
         for (each, wanted), value in zip(self.task.taken, taken, strict=True):
             own = value[0] if value is not None else 0 if each.attribute is None else None
-            if plain(own) != wanted or isinstance(own, bool) is not isinstance(wanted, bool):
+            if json_of(own) != wanted or isinstance(own, bool) is not isinstance(wanted, bool):
                 return False
         return True
 
@@ -559,7 +560,7 @@ def _match(task: _Task, graph: Sequence[Step], told: Sequence[Any]) -> None:
             raise EvidenceError("no trend takes this step so" if candidates else "no trend takes this event so", place)
         if not isinstance(begins, bool) or not isinstance(ends, bool):
             raise EvidenceError("begins and ends are true or false", place)
-        if _columns(columns) != _columns({name: plain(value) for name, value in found.event.columns.items()}):
+        if _columns(columns) != _columns({name: json_of(value) for name, value in found.event.columns.items()}):
             raise EvidenceError(f"the event at {at} is another", place)
         candidates.remove(found)
         known.append(found)
@@ -574,24 +575,6 @@ def _columns(columns: Any) -> Any:
     return {name: (isinstance(value, bool), value) for name, value in columns.items() if value is not None}
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it."""
-    from hamlet.checker.results import json_of
-
-    return json_of(value)
-
-
-def whole(told: Any) -> int:
-    """A count of evidence, which is digits where it is large."""
-    if isinstance(told, bool) or not isinstance(told, int | str):
-        raise ValueError
-    if isinstance(told, str):
-        from hamlet.checker.policies import whole as of_digits
-
-        return of_digits(told)
-    return told
-
-
 def alike(one: Any, two: Any) -> bool:
     """Whether two values of a key are one; NULL equals NULL."""
     return kind(one) == kind(two) and bool(one == two)
@@ -602,7 +585,7 @@ def _equal(one: Key, two: Key) -> bool:
 
 
 def _shown(values: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(sorted((name, repr(plain(value))) for name, value in values.items()))
+    return tuple(sorted((name, repr(json_of(value))) for name, value in values.items()))
 
 
 def _moment(event: Event) -> tuple[int, bool, Any]:

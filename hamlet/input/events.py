@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
@@ -37,6 +39,7 @@ from hamlet.input.readers import (
     table_of,
 )
 from hamlet.input.row_groups import RowGroups, Useless
+from hamlet.input.statistics import BoundsOf
 from hamlet.input.timed import dropped_by, timed
 from hamlet.input.widening import conform, is_readable
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
@@ -149,6 +152,31 @@ class EventSource:
             yield from plain_table(self._reader.table, schema).to_batches()
         else:
             yield from (conform(batch, schema) for batch in self._reader.batches(names))
+
+    def numbered(
+        self, first: int | None = None, last: int | None = None
+    ) -> Iterator[tuple[npt.NDArray[np.int64], pa.RecordBatch]]:
+        """`as_read`, with the events' places in the input.
+
+        Parameters
+        ----------
+        first, last : int, optional
+            Ticks: row groups of Parquet without any time from the one to the other are not read.
+        """
+
+        def outside(bounds: BoundsOf) -> bool:
+            times = bounds(self.schema.clock.column)
+            return times.known and (
+                (first is not None and times.most < first) or (last is not None and times.least > last)
+            )
+
+        groups = self.row_groups
+        skipped = groups.leave_out(outside, "by their times") if groups.all_parquet else 0
+        done = 0
+        for batch in self.as_read():
+            read = np.arange(done, done + batch.num_rows)
+            yield (groups.places(read) if skipped else read), batch
+            done += batch.num_rows
 
     def notes(self) -> list[str]:
         """What to know of the input: rows dropped, row groups not read, and times without the zone asked for."""

@@ -60,11 +60,16 @@ class RowGroups:
         Of the input; it reads what is not left out from then on.
     schema : Schema
         Of the input.
+
+    Attributes
+    ----------
+    all_parquet : bool
+        Whether the input is nothing but Parquet.
     """
 
     def __init__(self, reader: Reader, schema: Schema) -> None:
         self._schema = schema
-        self._all_parquet = _is_parquet(reader)
+        self.all_parquet = _is_parquet(reader)
         self._parts = [
             _Part(file, Statistics(file.metadata, file.schema, schema, constants))
             for file, constants in _files(reader, {})
@@ -87,19 +92,13 @@ class RowGroups:
         """The row groups that are read, by the name of the file."""
         return {part.file.name: part.file.groups for part in self._parts}
 
-    def places(self) -> npt.NDArray[np.int64] | None:
-        """The places in the input of the rows that are read; None where not all of it is Parquet."""
-        if not self._all_parquet:
-            return None
-        found, first = [np.zeros(0, np.int64)], 0
-        for part in self._parts:
-            chosen = set(part.file.groups)
-            for number in range(part.groups):
-                rows = part.file.metadata.row_group(number).num_rows
-                if number in chosen:
-                    found.append(np.arange(first, first + rows))
-                first += rows
-        return np.concatenate(found)
+    def places(self, read: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The places in the input of rows, by their places among the rows that are read."""
+        counts = [part.rows([number]) for part in self._parts for number in range(part.groups)]
+        chosen = [number in part.file.groups for part in self._parts for number in range(part.groups)]
+        kept = np.array(counts, np.int64) * chosen
+        left_out = np.cumsum(np.array(counts, np.int64) - kept)
+        return read + left_out[np.searchsorted(np.cumsum(kept), read, side="right")]
 
     def leave_out(self, useless: Useless, reason: str, columns: Iterable[str] | None = None) -> int:
         """Leave out row groups of which nothing is of use; gives how many rows they have.

@@ -139,11 +139,7 @@ def run(
     ).with_durations(workload.durations)
     whole = source
     source = chosen_events(source, since, until, where)
-    engine.workload.refuse_misspelled(source.schema, source.types())
-    try:
-        engine.open(source.schema)
-    except WorkloadError as error:
-        raise with_values(error, source) from None
+    _open(engine, source)
     watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
     unread = 0 if watched else leave_out_useless(engine.workload, source)
     observer = _observer(workload, source, chosen, report)
@@ -173,7 +169,7 @@ def run(
     rows = list(collected.values())
     choices = {"since": since, "until": until, "where": where}
     watch.left_out = left_out(whole, watch.missing, [name for name, each in choices.items() if each is not None])
-    again_over = partial(_rows_of, source, options)
+    again_over = partial(rows_alone, source, options)
     warnings = source.notes() + of_results(engine.workload, source, watch, rows, again_over)
     again = {
         "input_format": input_format,
@@ -194,19 +190,32 @@ def run(
     return results
 
 
-def _rows_of(
-    source: EventSource, options: Mapping[str, Any], workload: Workload, part: Part, most: int
+def _open(engine: Engine, source: EventSource) -> None:
+    engine.workload.refuse_misspelled(source.schema, source.types())
+    try:
+        engine.open(source.schema)
+    except WorkloadError as error:
+        raise with_values(error, source) from None
+
+
+def rows_alone(
+    source: EventSource,
+    options: Mapping[str, Any],
+    workload: Workload,
+    part: Part | None = None,
+    most: int | None = None,
 ) -> list[dict[str, Any]] | None:
-    """The rows of another workload over a part of the same events; None where it has too many."""
+    """The rows of a workload over a part of some events, and nothing about them; None where it has too many."""
     engine = Engine(workload, **cast(EngineOptions, options))
-    engine.open(source.schema)
+    _open(engine, source)
     rows = {each.name: each for each in engine.without_rows()}
+    part, seen = part or Part(), 0
     since, until = (None, None) if part.period is None else map(source.schema.clock.present, part.period)
     with source.row_groups.unchanged():
         source = chosen_events(source, since, until, part.where)
         for batch in source.batches(_columns(workload, source), pane=engine.pane):
-            most -= batch.num_rows
-            if most < 0:
+            seen += batch.num_rows
+            if most is not None and seen > most:
                 return None
             engine.executor.distinct = source.distinct
             _extend(rows, engine.feed(batch, wait=True))

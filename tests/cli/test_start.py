@@ -60,6 +60,9 @@ def test_other_commands_import_no_pandas(folder: Path) -> None:
     for command in ("check", "explain"):
         found = modules_after(command, str(folder / "w.sase"), "--input", str(folder / "e.csv"))
         assert not found.intersection(HEAVY)
+    row = '{"window_start": 0, "k": "x"}'
+    found = modules_after("why", str(folder / "w.sase"), "--input", str(folder / "e.parquet"), "--row", row, "--check")
+    assert not found.intersection(HEAVY)
 
 
 @pytest.mark.parametrize("options", [[], ["--output", "-"], ["--verdicts", "all"]])

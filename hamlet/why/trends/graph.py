@@ -8,7 +8,7 @@ definitions say them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from optimizer.template import START, Template
 Moment = tuple[int, int]
 Values = tuple[Any, ...]
 _MOST_SEARCHED = 20_000  # steps, of which some may turn out to be in no trend
+_FEW = 20  # steps that are made before it is looked whether some trend takes them
 _NONE = ("none",)  # no event is bound to the variable yet
 
 
@@ -185,8 +186,11 @@ class Graph:
         """All steps that a trend takes, in the order of time."""
         made: list[Step] = []
         by_state: dict[int, list[Step]] = {state: [] for state in self._variables}
-        enough = 2 * self._limit
-        for event, states in self._promising():
+        promising = self._promising()
+        # where nothing is asked of pairs of events, all of these are steps
+        too_many = self._all_follow() and sum(len(states) for _, states in promising) > self._limit
+        enough = _FEW if too_many else 2 * self._limit
+        for event, states in promising:
             new: list[Step] = []
             for state in states:
                 new += self._at(event, state, by_state)
@@ -197,7 +201,7 @@ class Graph:
                 # later events only add to what the trends take that have ended
                 enough += enough // 2
                 kept = self._kept(made)
-                if len(kept) > self._limit or (kept and len(made) > _MOST_SEARCHED):
+                if len(kept) > self._limit or (kept and (too_many or len(made) > _MOST_SEARCHED)):
                     self.complete = False
                     return kept
         return self._kept(made)
@@ -276,8 +280,9 @@ class Graph:
                     step.begins = True
                     step.count += 1
                 continue
+            follows = self._rule(source, state, guards)
             for before in by_state[source]:
-                if self._follows(before, event, state, guards):
+                if before.event.before(event) and (follows is None or follows(before, event)):
                     step = step_of(before.first or event, self._then(before.taken, event, variable))
                     step.after.append(before)
                     step.count += before.count
@@ -305,17 +310,31 @@ class Graph:
                 return False
         return True
 
-    def _follows(self, before: Step, event: Event, state: int, guards: frozenset[int]) -> bool:
-        """Whether an event may come right behind a step."""
-        search = self._search
-        if not before.event.before(event):
-            return False
-        if before.first is not None and search.longest is not None and event.time - before.first.time > search.longest:
-            return False
-        pair = (before.event, before.variable), (event, self._variables[state])
-        if self._rules[1] and not search.connects(*pair):
-            return False
-        return not self._forbidden(guards, before.event, event, before.first) and not self._skips(before, event)
+    def _all_follow(self) -> bool:
+        """Whether nothing is asked of pairs of events, so that each may come right behind each earlier one."""
+        edges = ((source, target, guards) for target, into in self._into.items() for source, guards in into)
+        return not self._taken and all(self._rule(*edge) is None for edge in edges)
+
+    def _rule(self, source: int, state: int, guards: frozenset[int]) -> Callable[[Step, Event], bool] | None:
+        """What tells whether an event may come right behind a step of an earlier one; None where each may."""
+        search, variable = self._search, self._variables[state]
+        pair = self._variables.get(source), variable
+        compared = self._rules[1] and any((rule.earlier, rule.later) == pair for rule in search.rules.adjacent)
+        if not (compared or guards or search.longest is not None or search.semantics is not Semantics.ANY):
+            return None
+
+        def follows(before: Step, event: Event) -> bool:
+            if (
+                before.first is not None
+                and search.longest is not None
+                and event.time - before.first.time > search.longest
+            ):
+                return False
+            if compared and not search.connects((before.event, before.variable), (event, variable)):
+                return False
+            return not self._forbidden(guards, before.event, event, before.first) and not self._skips(before, event)
+
+        return follows
 
     def _skips(self, before: Step, event: Event) -> bool:
         """Whether an event lies between that the semantics does not let a trend skip."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import UnsupportedError
+from hamlet.input.buffers import filled, from_texts, scalar, to_numpy
 from hamlet.input.events import EventSource
-from hamlet.input.statistics import BoundsOf
 from hamlet.input.widening import is_text
 from hamlet.language.query import EventDeclaration
 from hamlet.language.schema import Schema
@@ -67,11 +67,11 @@ def chosen(
     parts: list[pa.RecordBatch] = []
     places: list[int] = []
     # a source that somebody else has opened goes on with all its row groups
-    for first, batch in _numbered(source, times if given is not source else (None, None)):
+    for numbers, batch in source.numbered(*(times if given is not source else ())):
         kept, own = _kept(batch, schema, types, times, _agreeing(group, declarations))
         parts.append(kept)
-        places += (first[own] if isinstance(first, np.ndarray) else first + own).tolist()
-    table = pa.Table.from_batches(parts) if parts else source.arrow_schema.empty_table()
+        places += numbers[own].tolist()
+    table = pa.Table.from_batches(parts).combine_chunks() if parts else source.arrow_schema.empty_table()
     ticks = table.column(schema.clock.column).cast(pa.int64()).to_pylist()
     rows = _rows(table)
     for row, tick in zip(rows, ticks, strict=True):
@@ -85,28 +85,6 @@ def chosen(
     plain = rows if schema.closed else [{n: v for n, v in row.items() if v is not None} for row in rows]
     shown = {place: row if originals is None else originals[place] for place, row in zip(places, plain, strict=True)}
     return Chosen(stream, shown, table)
-
-
-def _numbered(
-    source: EventSource, times: tuple[int | None, int | None]
-) -> Iterator[tuple[int | npt.NDArray[np.int64], pa.RecordBatch]]:
-    """Batches with the place of their first event in the input, or the places of all where some are not read."""
-    column = source.schema.clock.column
-
-    def outside(bounds: BoundsOf) -> bool:
-        found = bounds(column)
-        return found.known and (
-            (times[0] is not None and found.most < times[0]) or (times[1] is not None and found.least > times[1])
-        )
-
-    groups = source.row_groups
-    before = groups.places()
-    skipped = groups.leave_out(outside, "by their times") if before is not None and times != (None, None) else 0
-    places = groups.places() if skipped else None
-    first = 0
-    for batch in source.as_read():
-        yield (first if places is None else places[first : first + batch.num_rows]), batch
-        first += batch.num_rows
 
 
 def _agreeing(group: Mapping[str, Any], declarations: Sequence[EventDeclaration]) -> dict[str, tuple[Any, list[str]]]:
@@ -131,13 +109,14 @@ def _kept(
 
     def keep(mask: Any) -> None:
         nonlocal batch, found
-        mask = pc.fill_null(mask, False)
-        found, batch = found[mask.to_numpy(zero_copy_only=False)], batch.filter(mask)
+        mask = filled(mask, False)
+        found, batch = found[to_numpy(mask)], batch.filter(mask)
 
     ticks = batch.column(schema.clock.column).cast(pa.int64())
     low, high = times
     if low is not None or high is not None:
-        inside = [pc.greater_equal(ticks, low)] * (low is not None) + [pc.less_equal(ticks, high)] * (high is not None)
+        edges = (pc.greater_equal, low), (pc.less_equal, high)
+        inside = [compare(ticks, scalar(edge)) for compare, edge in edges if edge is not None]
         keep(inside[0] if len(inside) == 1 else pc.and_(*inside))
     for name, (value, broadcast) in group.items():
         if name not in batch.schema.names:
@@ -147,17 +126,15 @@ def _kept(
         if not text and not (isinstance(value, int) and pa.types.is_integer(column.type)):
             continue  # a value that may be written in several ways
         try:
-            wanted = pa.scalar(value, pa.string() if text else column.type)
+            wanted = scalar(value).cast(pa.string() if text else column.type)
         except (pa.ArrowInvalid, OverflowError):
             continue
-        mask = pc.fill_null(pc.equal(column.cast(pa.string()) if text else column, wanted), False)
+        mask = filled(pc.equal(column.cast(pa.string()) if text else column, wanted), False)
         if broadcast and kind in batch.schema.names:
-            mask = pc.or_(
-                mask, pc.fill_null(pc.is_in(batch.column(kind).cast(pa.string()), pa.array(broadcast)), False)
-            )
+            mask = pc.or_(mask, filled(pc.is_in(batch.column(kind).cast(pa.string()), from_texts(broadcast)), False))
         keep(mask)
     if types is not None and kind in batch.schema.names:
-        keep(pc.is_in(batch.column(kind).cast(pa.string()), pa.array(sorted(types), pa.string())))
+        keep(pc.is_in(batch.column(kind).cast(pa.string()), from_texts(sorted(types))))
     return batch, found
 
 

@@ -16,7 +16,7 @@ from hamlet.language.query import Attribute, Group, ReturnItem, Semantics, Taken
 from hamlet.language.schema import Clock
 from hamlet.oracle import Event, Search, Window
 from hamlet.output.plain import json_value
-from hamlet.parallel.run import run
+from hamlet.parallel.run import rows_alone
 from hamlet.planner.workload import Workload
 from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.trends.graph import Graph, Step, partitions, samples
@@ -56,8 +56,7 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
         raise UnsupportedError("the events were a stream, which can be read once only; give a file or a table")
     analysed = _query_of(workload, row)
     given = {name: value for name, value in row.items() if name != "query"}
-    source = open_events(events, **{name: options[name] for name in _OPENING if options.get(name) is not None})
-    source = source.with_durations(workload.durations)
+    source = open_events(events, **_opening(options)).with_durations(workload.durations)
     if analysed.upstream:
         raise UnsupportedError(
             f"{analysed.query.name} asks about the rows of {' and '.join(analysed.upstream)}, and evidence is for "
@@ -77,6 +76,10 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
         "window": [json_value(found.row.get("window_start")), json_value(found.row.get("window_end"))],
     }
     return Evidence(data | _graphs(analysed, search, group, found, limit))
+
+
+def _opening(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in _OPENING if options.get(name) is not None}
 
 
 def _query_of(workload: Workload, row: Mapping[str, Any]) -> AnalysedQuery:
@@ -154,11 +157,6 @@ class _Row:
     ) -> None:
         query = analysed.query
         self._analysed, self._clock = analysed, source.schema.clock
-        self._options = {
-            name: value
-            for name, value in options.items()
-            if name not in ("input_format", "delimiter", "bad_rows", "missing_columns")
-        }
         self._work, self._columns = _with_groups(workload.select([query.name]), analysed)
         types = frozenset(analysed.types.values()) if query.semantics is not Semantics.CONTIGUOUS else None
         self._known(given)
@@ -175,9 +173,7 @@ class _Row:
             keys = {}  # TOP looks at the rows of other groups
         declared = workload.analysis.text.declarations
         self.chosen: Chosen = chosen(source, events, declared, types, reach, keys)
-        rows = [dict(each) for each in run(self._work, self._input(source), **self._options).rows()]
-        for each in rows:
-            each.pop("query")
+        rows = self._rows(source, options)
         found = only_row(rows, given)
         self.holds = found is not None
         self.others = rows
@@ -240,9 +236,13 @@ class _Row:
             if event.type in types and all(same(stream.read(event, name), value) for name, value in group.items()):
                 yield event
 
-    def _input(self, source: EventSource) -> Any:
-        """The chosen events for a run: dicts where an attribute that none has is NULL."""
-        return self.chosen.table if source.schema.closed else [dict(each) for each in self.chosen.shown.values()]
+    def _rows(self, source: EventSource, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The query's rows over the chosen events: dicts where an attribute that none has is NULL."""
+        given = self.chosen.table if source.schema.closed else [dict(each) for each in self.chosen.shown.values()]
+        own = {name: value for name, value in options.items() if name not in _READING}
+        events = open_events(given, **_opening(own)).with_durations(self._work.durations)
+        rows = rows_alone(events, own, self._work) or []
+        return [{name: value for name, value in row.items() if name != "query"} for row in rows]
 
     def _named(self, given: Mapping[str, Any], edges: tuple[int, int] | None) -> dict[str, Any]:
         """The row as it was named, with its window."""
