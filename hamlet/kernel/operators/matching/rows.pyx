@@ -21,6 +21,22 @@ from hamlet.kernel.operators.matching.tables cimport (
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
 
 
+cdef inline uint64_t* next_row(
+    Core* k, Rows* r, int64_t key, int64_t window, int width, Py_ssize_t words
+) noexcept nogil:
+    """Put down of one more row all but its cells, for which it gives the place; NULL where there is no memory."""
+    cdef uint64_t* cells
+    if reserve_row(k, r, words):
+        return NULL
+    r.key[r.count] = key
+    r.window[r.count] = window
+    r.width[r.count] = width
+    r.count += 1
+    cells = r.word + r.words
+    r.words += words
+    return cells
+
+
 cdef int append_row(
     Core* k, int query, Partition* p, int64_t key, int64_t window, uint64_t* value
 ) noexcept nogil:
@@ -48,14 +64,9 @@ cdef int append_row(
         narrower = <int> (bits // 64) + 1
     words = words_of(&t.cells, narrower)
     taken = words_of(&t.cells, width)
-    if reserve_row(k, r, words):
+    row = next_row(k, r, key, window, narrower, words)
+    if row == NULL:
         return OUT_OF_MEMORY
-    r.key[r.count] = key
-    r.window[r.count] = window
-    r.width[r.count] = narrower
-    r.count += 1
-    row = r.word + r.words
-    r.words += words
     for i in range(t.cells.components):
         c = &t.cells.component[i]
         memcpy(
@@ -76,14 +87,9 @@ cdef int append_cell(
     cdef uint64_t* row
     cdef uint64_t* target
     cdef int i, j
-    if reserve_row(k, r, words):
+    row = next_row(k, r, key, window, width, words)
+    if row == NULL:
         return OUT_OF_MEMORY
-    r.key[r.count] = key
-    r.window[r.count] = window
-    r.width[r.count] = width
-    r.count += 1
-    row = r.word + r.words
-    r.words += words
     if t.cells.exact:
         k.most_bits = max(k.most_bits, limbs_bits(cell if count == NULL else count, width))
     if width == 1:

@@ -47,18 +47,21 @@ cdef struct Tally:       # numbers of the trends of one query in one window
     const Member* member
     const Table* table
     const Taking* taking  # NULL where trends are not grouped
+    uint64_t named       # the slots of the variable that trends are grouped by
     int marks
     int width            # limbs of a number
     Py_ssize_t stride    # words of a vector
     uint64_t* standing   # [slots] vectors
     uint64_t* pending    # [states] vectors that the step under way adds
+    uint64_t* nothing    # a vector of zeros
     uint64_t* value      # of marks from FIRST_VALUE on
 
 cdef struct Step:        # an event of the window, as trends of one query take it
     uint64_t slots       # that it is taken in
     uint64_t emptied
     uint64_t step
-    int64_t mark         # of its value
+    int state            # that these are of; -1 for several, or none
+    int mark             # of its value
 
 
 cdef int count_trends(
@@ -70,6 +73,10 @@ cdef int count_trends(
     cdef Py_ssize_t steps = 0, at
     y.member, y.table = m, &k.query[m.query]
     y.taking = &y.table.taking[0] if y.table.takings else NULL
+    y.named = 0
+    for at in range(1, y.table.states if y.table.takings else 0):
+        if y.table.arrival[m.arrival[at]].variable == y.taking.values.variable:
+            y.named |= m.state_slots[at]
     if reserve_words(k, &k.tally, &k.tally_words, entries * (sizeof(Step) // sizeof(uint64_t) + 1) + FIRST_VALUE):
         return OUT_OF_MEMORY
     y.value = k.tally
@@ -81,12 +88,13 @@ cdef int count_trends(
     y.width = <int> ((bits + HEAD_ROOM) // 64 + 1)
     y.stride = y.marks * <Py_ssize_t> y.width
     at = entries * (<Py_ssize_t> sizeof(Step) // <Py_ssize_t> sizeof(uint64_t) + 1) + FIRST_VALUE
-    if reserve_words(k, &k.tally, &k.tally_words, at + (m.slots + y.table.states) * y.stride):
+    if reserve_words(k, &k.tally, &k.tally_words, at + (m.slots + y.table.states + 1) * y.stride):
         return OUT_OF_MEMORY
     y.value = k.tally  # it may have moved
     y.standing = k.tally + at
     y.pending = y.standing + m.slots * y.stride
-    memset(y.standing, 0, (m.slots + y.table.states) * y.stride * sizeof(uint64_t))
+    y.nothing = y.pending + y.table.states * y.stride
+    memset(y.standing, 0, (m.slots + y.table.states + 1) * y.stride * sizeof(uint64_t))
     follow(&y, <const Step*> (k.tally + entries + FIRST_VALUE), steps)
     return append_tally(k, &y, log, key, window)
 
@@ -102,38 +110,33 @@ cdef Py_ssize_t gather(
     cdef const Member* m = y.member
     cdef const uint64_t* entry = p.lineage.record
     cdef Py_ssize_t stride = y.table.record_words, count = 0, _
-    cdef uint64_t field = m.field >> m.base, left
+    cdef uint64_t field = m.field >> m.base, slots, emptied, left
     cdef int state, fan
-    cdef bint named
     for _ in range(entries):
-        found[count].slots = taken[m.word] >> m.base & field
-        found[count].emptied = entry[LOG_HEAD + log.words + m.word] >> m.base & field
-        if found[count].slots or found[count].emptied:
-            found[count].step = entry[1]
-            found[count].mark = NOTHING
-            left = found[count].slots
-            fan, named = 0, False
+        left = slots = taken[m.word] >> m.base & field
+        emptied = entry[LOG_HEAD + log.words + m.word] >> m.base & field
+        if slots or emptied:
+            found[count].slots, found[count].emptied, found[count].step = slots, emptied, entry[1]
+            found[count].state, found[count].mark = -1, NOTHING
+            fan = 0
             while left:
                 state = m.slot_state[ctzll(left)]
                 left &= ~m.state_slots[state]
+                if slots & ~m.state_slots[state] == 0:
+                    found[count].state = state
                 fan += m.fan[state]
-                named |= y.taking != NULL and is_named(y, state)
             bits[0] += bit_length(fan)
-            most[0] += named
-            if named and y.taking.function != COUNT:
-                found[count].mark = mark_of_value(log, y, entry + log.head)
+            if slots & y.named:
+                most[0] += 1
+                if y.taking.function != COUNT:
+                    found[count].mark = mark_of_value(log, y, entry + log.head)
             count += 1
         taken += log.words
         entry += stride
     return count
 
 
-cdef inline bint is_named(const Tally* y, int state) noexcept nogil:
-    """Whether the variable of a state is the one that trends are grouped by."""
-    return y.table.arrival[y.member.arrival[state]].variable == y.taking.values.variable
-
-
-cdef int64_t mark_of_value(const Log* log, Tally* y, const uint64_t* kept) noexcept nogil:
+cdef int mark_of_value(const Log* log, Tally* y, const uint64_t* kept) noexcept nogil:
     """The mark of an event's value; -0.0 is 0.0, and NaN is none."""
     cdef uint64_t value = kept[y.member.column]
     cdef double number
@@ -159,16 +162,21 @@ cdef void follow(Tally* y, const Step* step, Py_ssize_t steps) noexcept nogil:
     cdef Py_ssize_t at = 0, first
     cdef uint64_t left, emptied, entered
     cdef int slot, state
+    cdef const Arrival* a
     for slot in range(m.slots):
         if m.slot_state[slot] == 0:
             limbs_increment(y.standing + slot * y.stride, y.width)
     while at < steps:
         first = at
         emptied = entered = 0
-        if y.width == 1 and (at + 1 == steps or step[at + 1].step != step[at].step) and not step[at].emptied:
-            state = m.slot_state[ctzll(step[at].slots)]
-            if step[at].slots & ~m.state_slots[state] == 0:
-                take_alone(y, state, <int> step[at].mark)
+        state = step[at].state
+        if state >= 0 and y.width == 1 and not step[at].emptied and (
+            at + 1 == steps or step[at + 1].step != step[at].step
+        ):
+            a = &y.table.arrival[m.arrival[state]]
+            left = m.state_slots[state]
+            if left & (left - 1) == 0 and 1 <= a.ways_end - a.ways <= 2:
+                take_alone(y, a, ctzll(left), step[at].mark)
                 at += 1
                 continue
         while at < steps and step[at].step == step[first].step:
@@ -193,44 +201,35 @@ cdef void follow(Tally* y, const Step* step, Py_ssize_t steps) noexcept nogil:
                 memset(y.pending + state * y.stride, 0, y.stride * sizeof(uint64_t))
 
 
-cdef inline uint64_t read_ways(const Tally* y, const Arrival* a, int mark) noexcept nogil:
-    """The trends of a mark that an arrival extends, as one word."""
-    cdef uint64_t found = 0
-    cdef int way
-    for way in range(a.ways, a.ways_end):
-        found += y.standing[y.member.way_slot[way] * y.stride + mark]
-        one_by_one()
-    return found
-
-
-cdef inline void write_slots(Tally* y, uint64_t slots, int mark, uint64_t more) noexcept nogil:
-    """Add trends of a mark to slots."""
-    while slots:
-        y.standing[ctzll(slots) * y.stride + mark] += more
-        slots &= slots - 1
-
-
-cdef void take_alone(Tally* y, int state, int mark) noexcept nogil:
-    """`take_event` for the only event of its step, taken in one state, with numbers of one word: added where they are.
+cdef inline void take_alone(Tally* y, const Arrival* a, int slot, int mark) noexcept nogil:
+    """`take_event` for the only event of its step, into one slot by one way or two, with numbers of one word: added
+    where they are.
 
     What is written for a mark is not read again, since marks go down where they move up by one.
     """
-    cdef const Arrival* a = &y.table.arrival[y.member.arrival[state]]
-    cdef uint64_t slots = y.member.state_slots[state], found = 0
+    cdef uint64_t* target = y.standing + slot * y.stride
+    cdef const uint64_t* one = y.standing + y.member.way_slot[a.ways] * y.stride
+    cdef const uint64_t* two = y.nothing
+    cdef uint64_t found = 0
     cdef int each
     cdef bint named = y.taking != NULL and a.variable == y.taking.values.variable
+    if a.ways_end - a.ways == 2:
+        two = y.standing + y.member.way_slot[a.ways + 1] * y.stride
     if named and y.taking.function == COUNT:
         for each in range(y.marks - 1, 0, -1):
-            write_slots(y, slots, each, read_ways(y, a, each - 1))
+            target[each] += one[each - 1] + two[each - 1]
+            one_by_one()
     elif named and y.taking.function != FIRST:
         for each in range(y.marks):
-            found += read_ways(y, a, each)
-        write_slots(y, slots, mark, found)
+            found += one[each] + two[each]
+            one_by_one()
+        target[mark] += found
     else:
-        found = read_ways(y, a, NOTHING)
+        found = one[NOTHING] + two[NOTHING]
         for each in range(NO_VALUE, y.marks):
-            write_slots(y, slots, each, read_ways(y, a, each))
-        write_slots(y, slots, mark if named else NOTHING, found)
+            target[each] += one[each] + two[each]
+            one_by_one()
+        target[mark if named else NOTHING] += found
 
 
 cdef inline void add_marks(const Tally* y, uint64_t* target, const uint64_t* source, int marks) noexcept nogil:
