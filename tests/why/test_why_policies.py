@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 
 from hamlet.checker import EvidenceError, check
 from hamlet.cli import main
-from hamlet.errors import OptionError
+from hamlet.errors import HamletError, OptionError
 from hamlet.policies import Policy, run
+from hamlet.policies.logs.source import types_of
 from hamlet.why.policies import why
 from tests.compare_proofs import compare
 
+ROOT = Path(__file__).parents[2]
 SIGNATURE = "withdraw(u: string, a: int)\nreport(u: string)\n"
 TEXT = "ALWAYS FORALL u, a. withdraw(u, a) AND a > 1000 IMPLIES EVENTUALLY[0,1d] report(u)"
 EVENTS = [
@@ -63,6 +66,50 @@ def test_every_row_of_a_run(policy: Policy) -> None:
     assert len(results) == 5
     for row in results.rows():
         check(TEXT, events, results.why(row), signature=SIGNATURE)
+
+
+def log_for(policy: Policy, draw: random.Random) -> str:
+    """A log of the predicates that a policy names, of few values, over times as far apart as its intervals reach."""
+    named = set(re.findall(r"(\w+) *\(", policy.text))
+    types = [(name, kinds) for (name, _), kinds in types_of(policy.signature).items() if name in named]
+    choices: dict[str, list[Any]] = {
+        "string": [*re.findall(r'"[^"]*"', policy.text), '"a"', '"b"'],
+        "int": [*range(4), *(int(each) + step for each in re.findall(r"[<>=] *(\d+)", policy.text) for step in (0, 1))],
+        "float": [0.5, 1.5, 60.0],
+    }
+    reach, time = max([1, *map(int, re.findall(r", *(\d+)", policy.text))]), 0
+    lines = []
+    for _ in range(25):
+        time += draw.randrange(max(2, reach // 3 + 1))
+        events = [
+            f"{name}({', '.join(str(draw.choice(choices[kind])) for kind in kinds)})"
+            for name, kinds in draw.choices(types, k=draw.randrange(5))
+        ]
+        lines.append(f"@{time} {' '.join(events)};\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "workloads").glob("*.mfotl")), ids=lambda path: path.stem)
+def test_all_rows_of_the_published_policies(path: Path, tmp_path: Path) -> None:
+    own = path.with_suffix(".sig")
+    for signature in [own] if own.exists() else sorted(path.parent.glob("*.sig")):
+        try:
+            policy = Policy.from_file(path, signature)
+        except HamletError:
+            continue
+        break
+    log, shown = tmp_path / "events.log", 0
+    for seed in range(20):
+        log.write_text(log_for(policy, random.Random(seed)))
+        results = run(policy, log)
+        for row in results.rows()[:30]:
+            evidence = results.why(row)
+            assert evidence.holds
+            check(policy.text, str(log), evidence, signature=policy.signature.text)
+            shown += 1
+        if shown > 10:
+            break
+    assert shown
 
 
 def test_what_names_no_row_is_said(policy: Policy) -> None:
