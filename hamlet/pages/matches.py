@@ -126,6 +126,7 @@ class MatchReport:
             (*CHARTS[1], "watched.js"),
             {"charts": charts},
             workload=self._source,
+            inputs=_inputs(tables)[1::2],
             strange=[*results.warnings, *empty],
             evidence=evidence_of_each(
                 first, lambda _, row: results.why(row), [words] * len(first), "m", stats.get("events"), _MOST_EXPLAINED

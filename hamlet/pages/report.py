@@ -168,6 +168,7 @@ def page(
             "over_time": over_time(_starts(rows), lambda tick: tick_text(tick, shown_as)) if query.within else [],
             "by_group": bars(_by_group(query, rows)),
             "by_length": bars(_by_length(query, rows), ordered=True),
+            "of_lengths": "trends" if any(item.value == Aggregate("COUNT") for item in query.items) else "rows",
         }
         for query, rows in zip(workload.queries[:_MOST_ASKED], query_rows(results), strict=False)
     ]

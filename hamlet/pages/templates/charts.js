@@ -84,13 +84,16 @@ function unplot(host, ...children) {
   host.replaceChildren(...children);
 }
 
+// Steps of an axis of whole numbers.
+const WHOLE = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
+
 // Bars of several kinds, one on another. columns: for each bar the value of every kind; spans: from and to of each bar, on the axis.
 function stackedBars(host, { label, height, x, spans, columns, colours, values, show }) {
   const sums = columns.map((column) => { let sum = 0; return column.map((value) => (sum += value)); });
   const most = Math.max(...sums.map((column) => column.at(-1) ?? 0), 1e-9);
   plot(host, {
     label, height, x, xs: spans.map(([from, to]) => (x.at(from) + x.at(to)) / 2), nearest: false, show,
-    y: { range: [0, most * 1.04], axis: { values: (_, splits) => splits.map(values || short.format) } },
+    y: { range: [0, most * 1.04], axis: { values: (_, splits) => splits.map(values || short.format), ...(columns.flat().every(Number.isInteger) ? { incrs: WHOLE } : {}) } },
     series: colours.map((colour, kind) => ({
       data: sums.map((column) => column[kind]), fill: paint(colour), width: 0, paths: uPlot.paths.bars({ size: [0.94, 1e6, 1] }),
     })).reverse(),
