@@ -36,9 +36,9 @@ __all__ = [
     "Part",
     "Tally",
     "Watch",
-    "doubts_of_counts",
     "found_by",
     "left_out",
+    "of_numbers",
     "of_results",
     "of_tallies",
     "see_unread",
@@ -91,34 +91,29 @@ def of_results(
         tally_of(query.query, found) if may_mix(query, keys) or may_explode(query) else Tally(len(found))
         for query, found in zip(workload.analysis.queries, rows, strict=True)
     ]
-    beside = Beside(workload, source, rerun)
-    return [
-        *of_tallies(workload, source, watch, tallies, rerun),
-        *doubts_of_sums(workload, beside, rows),
-        *doubts_of_selections(workload, source.schema, tallies, beside, rows),
-    ]
+    return of_tallies(workload, source, watch, tallies, rerun, rows)
 
 
 def of_tallies(
-    workload: Workload, source: Again, watch: Watch, tallies: Sequence[Tally], rerun: Rerun | None = None
+    workload: Workload,
+    source: Again,
+    watch: Watch,
+    tallies: Sequence[Tally],
+    rerun: Rerun,
+    rows: Sequence[QueryRows] | None = None,
 ) -> list[str]:
-    """What to know of rows that stand elsewhere, as `of_results`.
+    """What to know of rows that may stand elsewhere, as `of_results`.
 
     Parameters
     ----------
     tallies : sequence of Tally
         Of the rows of each query, in the order of the workload.
-    rerun : callable, optional
-        Gives the rows of another workload over the same events.
     """
     if not watch.events:
         return [NO_EVENTS]
     pairs = zip(workload.analysis.queries, tallies, strict=True)
     without = [query for query, found in pairs if not found.rows]
-    if rerun is None:
-        why = reasons(without, source, watch)
-    else:
-        why = reasons(without, source, watch, lambda query: rejected_by_having(workload, query, source, rerun))
+    why = reasons(without, source, watch, lambda query: rejected_by_having(workload, query, source, rerun))
     because: dict[str, list[str]] = {}
     for query, text in why.items():
         because.setdefault(text, []).append(query)
@@ -130,4 +125,20 @@ def of_tallies(
     if not source.schema.closed:  # dicts: a name that none of them has may be right
         unknown = [name for name in workload.attributes if name not in source.schema.columns]
         sentences += [f"no event has the attribute '{name}', so it is NULL everywhere" for name in unknown]
-    return [*sentences, *doubts_of_groups(workload, watch), *doubts_of_counts(workload, source.schema, tallies)]
+    return [*sentences, *doubts_of_groups(workload, watch), *of_numbers(workload, source, tallies, rerun, rows)]
+
+
+def of_numbers(
+    workload: Workload,
+    source: Again,
+    tallies: Sequence[Tally],
+    rerun: Rerun,
+    rows: Sequence[QueryRows] | None = None,
+) -> list[str]:
+    """What to know of the numbers in rows: large counts, and numbers that other words would change."""
+    beside = Beside(workload, source, rerun)
+    return [
+        *doubts_of_counts(workload, source.schema, tallies),
+        *doubts_of_sums(workload, beside, tallies, rows),
+        *doubts_of_selections(workload, source.schema, tallies, beside, rows),
+    ]

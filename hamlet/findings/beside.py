@@ -67,7 +67,7 @@ class Beside:
         self._whole = source.rows is not None and source.rows <= FEW_EVENTS
 
     def rows(
-        self, asked: Mapping[int, Sequence[Query]], found: Sequence[QueryRows], settled: Collection[int]
+        self, asked: Mapping[int, Sequence[Query]], found: Sequence[QueryRows] | None, settled: Collection[int]
     ) -> Iterator[tuple[AnalysedQuery, list[list[Mapping[str, Any]]]]]:
         """The rows of some queries in other words: all of them of few events, else those of some windows and groups.
 
@@ -75,13 +75,17 @@ class Beside:
         ----------
         asked : mapping of int to sequence of Query
             The place of a query in the workload, and its other words, whose rows are lists side by side.
-        found : sequence of QueryRows
-            The rows of each query of the workload.
+        found : sequence of QueryRows, optional
+            The rows of each query of the workload; without them the rows of few events only.
         settled : collection of int
             Places whose further rows nobody needs; may grow meanwhile.
         """
         queries = self._workload.analysis.queries
-        places = [place for place in asked if self._whole or not (queries[place].upstream or asked[place][0].session)]
+        places = [
+            place
+            for place in asked
+            if self._whole or not (found is None or queries[place].upstream or asked[place][0].session)
+        ]
         known: set[tuple[int, Part]] = set()
         for turn in range(_MOST_WINDOWS if self._source.repeatable else 0):
             together: dict[Part, dict[int, str | None]] = {}  # by window, of each query its group
@@ -89,7 +93,9 @@ class Beside:
             for place in places[:MOST_QUERIES]:
                 if place in settled:
                     continue
-                part = Part() if self._whole else _part(queries[place], found[place], self._source.schema, turn, near)
+                part: Part | None = Part()
+                if not self._whole and found is not None:
+                    part = _part(queries[place], found[place], self._source.schema, turn, near)
                 if part is None or (place, part) in known:
                     continue
                 known.add((place, part))

@@ -92,7 +92,7 @@ def doubts_of_counts(workload: Workload, schema: Schema, tallies: Sequence[Tally
 
 
 def doubts_of_selections(
-    workload: Workload, schema: Schema, tallies: Sequence[Tally], beside: Beside, found: Sequence[QueryRows]
+    workload: Workload, schema: Schema, tallies: Sequence[Tally], beside: Beside, found: Sequence[QueryRows] | None
 ) -> Iterator[str]:
     """A sentence for each query within keys that counts more than 2^64 trends, where SEMANTICS NEXT counts visits.
 
@@ -105,8 +105,8 @@ def doubts_of_selections(
         Of the results of each query.
     beside : Beside
         Runs queries in other words.
-    found : sequence of QueryRows
-        The rows of each query.
+    found : sequence of QueryRows, optional
+        The rows of each query, where they are at hand.
     """
     keys = keys_of(schema)
     words: dict[int, tuple[Query, Query]] = {}

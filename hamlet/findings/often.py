@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hamlet.findings.beside import Beside, row_text, value_text, with_groups
+from hamlet.findings.large import Tally
 from hamlet.findings.watch import named
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
@@ -29,7 +30,9 @@ from hamlet.planner.workload import Workload
 _CLOSE = 1e-9  # doubles that are added up in another order
 
 
-def doubts_of_sums(workload: Workload, beside: Beside, found: Sequence[QueryRows]) -> Iterator[str]:
+def doubts_of_sums(
+    workload: Workload, beside: Beside, tallies: Sequence[Tally], found: Sequence[QueryRows] | None
+) -> Iterator[str]:
     """A sentence for each SUM, AVG and COUNT(v) that differs from the one over EVENTS, with both numbers of a row.
 
     Parameters
@@ -37,13 +40,15 @@ def doubts_of_sums(workload: Workload, beside: Beside, found: Sequence[QueryRows
     workload : Workload
     beside : Beside
         Runs queries in other words.
-    found : sequence of QueryRows
-        The rows of each query.
+    tallies : sequence of Tally
+        Of the rows of each query.
+    found : sequence of QueryRows, optional
+        The rows themselves, where they are at hand.
     """
     asked = {}
-    for query, rows in zip(workload.analysis.queries, found, strict=True):
+    for query, tally in zip(workload.analysis.queries, tallies, strict=True):
         doubtful = _doubtful(query)
-        if doubtful and len(rows) and not _one_trend_each(query, rows):
+        if doubtful and tally.rows and not (found and _one_trend_each(query, found[query.index])):
             pairs = [(each, replace(each, events=True)) for each in doubtful]
             items = [
                 ReturnItem(one, alias=f"{name}{i}")

@@ -47,6 +47,12 @@ class Expected:
             said.append(f"{name} never occurs" + ("" if meant is None else f" (did you mean {meant}?)"))
         return said
 
+    def plus(self, other: Expected) -> Expected:
+        """What has come to neither of two readers who expect the same names."""
+        found = Expected(self._names)
+        found.load([name for name in self.missing if name in other.missing], [*self._others, *other._others])
+        return found
+
     def described(self) -> list[list[str]]:
         """What has not come, and other names that have: for a save."""
         return [list(self.missing), list(self._others)]

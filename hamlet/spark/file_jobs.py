@@ -164,7 +164,7 @@ def submit(
                 found["notes"] = [skipped, *found["notes"]]
             found["semijoin"] = keys
             with watched(context, "looking for what never occurs", progress):
-                found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema)]
+                found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema, seen)]
             if about is not None:
                 with watched(context, "drawing", progress):
                     about.write(job, rows, stats.value, found, began)

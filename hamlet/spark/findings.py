@@ -2,33 +2,43 @@
 
 Tasks say which variables have met an event, whether keys are missing and what the largest counts are, all of which they
 know anyway. Only where something is missing, or a query has no rows, are the types of the events counted, in a scan of
-the type column; and only where the reason is in how events lie together, and they are not too many, are these read.
+the type column; and only where the reason is in how events lie together, or other words are tried, and they are not too
+many, are these read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count, count_if, lit
 
-from hamlet.findings import Tally, Watch, doubts_of_counts, of_tallies
+from hamlet.findings import Part, Tally, Watch, of_numbers, of_tallies
 from hamlet.input.doubts import unit_doubt
+from hamlet.input.events import open_events
 from hamlet.language.schema import Schema
+from hamlet.parallel.run import rows_alone
 from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Noted, noted_of, tallies_of
 from hamlet.spark.events import engine_batches
 from hamlet.spark.job import Job
 from hamlet.spark.layers import Done
 
+_COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
 MOST_TYPES = 1000  # of events, besides those that the workload names
 
 
 def warnings_of(
-    workload: Workload, job: Job, noted: Noted, tallies: Sequence[Tally], schema: Schema | None = None
+    workload: Workload,
+    job: Job,
+    noted: Noted,
+    tallies: Sequence[Tally],
+    schema: Schema | None = None,
+    events: int | None = None,
 ) -> list[str]:
     """What to know of a job's rows, a sentence each.
 
@@ -44,8 +54,10 @@ def warnings_of(
         Of the rows of each query.
     schema : Schema, optional
         All columns of the input, where the job has only those that it reads.
+    events : int, optional
+        How many there are, where that is known.
     """
-    schema = schema or job.schema
+    source = _Again(job, schema or job.schema, events)
     made = set(workload.names)  # types of rows that queries make, none of them in the input
     wanted = {
         (query.query.name, variable)
@@ -54,13 +66,13 @@ def warnings_of(
         if kind not in made
     }
     if not noted.without and wanted <= noted.met and all(each.rows for each in tallies):
-        return list(doubts_of_counts(workload, schema, tallies))
+        return of_numbers(workload, source, tallies, source.rerun)
     watch = Watch(workload, job.schema, keep_null_keys=job.shipment.options.null_keys == "keep")
     known = [name for name in watch.keys if name in job.schema.columns]
-    events, types, without = _counted(job, watch.types, known)
+    source.rows, types, without = _counted(job, watch.types, known)
     absent = {name: types for name in watch.keys if name not in known}
-    watch.told(events, types, noted.met, without | absent)
-    return of_tallies(workload, _Again(job, schema, events), watch, tallies)
+    watch.told(source.rows, types, noted.met, without | absent)
+    return of_tallies(workload, source, watch, tallies, source.rerun)
 
 
 def of_layers(done: Sequence[Done], names: Sequence[str]) -> tuple[Noted, list[Tally]]:
@@ -111,3 +123,16 @@ class _Again:
         names = list(dict.fromkeys([schema.clock.column, schema.type_column, *columns]))
         frame: DataFrame = events.frame.select(*(events.columns[name][0] for name in names))
         yield from engine_batches(frame.toArrow().to_batches(), names, self.job.shipment.events)
+
+    def rerun(self, workload: Workload, part: Part, most: int) -> list[dict[str, Any]] | None:
+        """The rows of another workload over a part of the events, computed on the driver; None where they are many."""
+        options = self.job.shipment.options
+        columns = {each.name: getattr(options, each.name) for each in fields(options)}
+        names = [name for name in workload.attributes if name in self.job.schema.columns]
+        if self.rows is None or self.rows > most:
+            return None
+        order = [] if options.order_column is None else [options.order_column]
+        table = pa.Table.from_batches(list(self.batches([*order, *names])))
+        return rows_alone(
+            open_events(table, **{name: columns[name] for name in _COLUMNS}), columns, workload, part, most
+        )

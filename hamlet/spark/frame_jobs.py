@@ -156,11 +156,11 @@ def run(
             return cast(ResultFrame, results)
         results = results.localCheckpoint(eager=True)
         tallies = tallies_of(stats.value, len(workload.names))
-        said = warnings_of(workload, job, noted_of(stats.value), tallies)
+        counters = summed(stats.value, job.partitions if cut is None else 0)
+        said = warnings_of(workload, job, noted_of(stats.value), tallies, events=counters.get("events"))
         if chosen.count_type == "auto":
             results, notes = as_numbers(results, job.columns)
             said += notes
-    counters = summed(stats.value, job.partitions if cut is None else 0)
     return _told(results, counters | {"rows": sum(each.rows for each in tallies)}, said, began)
 
 

@@ -88,7 +88,8 @@ def submit_layers(
         counts["notes"] = unit_notes(done[0].job.schema, noted) + counts["notes"]
         if options.semijoin == "on":
             counts["notes"].insert(0, NO_SEMIJOIN)
-        said = warnings_of(workload, done[0].job, noted, [tallies[name] for name in workload.names], read.schema)
+        in_order = [tallies[name] for name in workload.names]
+        said = warnings_of(workload, done[0].job, noted, in_order, read.schema, seen)
         found = {**_together(done), **noted.paths, "events": seen, **counts, "warnings": [*read.notes, *said]}
         found |= {"products": used, "stages": stages.seconds}
         if about is not None:

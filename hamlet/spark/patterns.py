@@ -43,6 +43,7 @@ from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.ordered import INPUT
 from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator, word_in
 from hamlet.patterns.options import MAX_STEPS
+from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import made_of
 from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late
@@ -158,6 +159,8 @@ def submit(
         notes: list[str] = []
         form = CsvForm(missing_columns=missing_columns)
         tables = {name: _read(spark, group, input_format, form, notes) for name, group in paths.items()}
+        if all(each.isEmpty() for each in tables.values()):
+            notes.append(NO_EVENTS)
         frames = _Text(text, dialect, source, MAX_STEPS, spark).frames(tables)
         with staged(place, output) as fresh:
             for number, frame in enumerate(frames, 1):

@@ -70,9 +70,9 @@ def submit(
     Returns
     -------
     dict
-        ``events``, ``rows``, ``time_points``, ``notes`` about rows that were dropped, and ``slices``: the events that
-        each slice got (``loads``),
-        ``max_over_mean`` of these, and ``replication``.
+        ``events``, ``rows``, ``time_points``, ``notes`` about rows that were dropped and predicates that
+        never came, and ``slices``: the events that each slice got (``loads``), ``max_over_mean`` of these, and
+        ``replication``.
 
     Raises
     ------

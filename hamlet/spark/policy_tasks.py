@@ -34,6 +34,7 @@ from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.source import Source, TableSource, open_source
 from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.signature import Signature
+from hamlet.runtime.expected import Expected
 from hamlet.spark.parts import row_groups
 
 SAMPLED = 1_000_000  # events by which shares are chosen, where nobody gives rates
@@ -218,7 +219,7 @@ def monitor_slice(
     inside.rmdir()
     unfinished.rmdir()
     load = runner.events if share.slicer is None else int(share.slicer.sent[share.cell])
-    return {"rows": written, "load": load, **source.stats, "notes": source.notes()}
+    return {"rows": written, "load": load, **source.stats, "notes": source.notes(), "expected": source.expected}
 
 
 def _chunks(source: Source, share: Share, policy: Policy) -> Iterator[LogChunk]:
@@ -258,6 +259,7 @@ def summed(shares: Sequence[Share], found: Sequence[dict[str, Any]]) -> dict[str
     """The counters of a whole job."""
     loads = [each["load"] for each in found]
     notes = [each.pop("notes") for each in found]
+    expected = functools.reduce(Expected.plus, (each.pop("expected") for each in found))
     # The cells of a block count the same events; so do all tasks where there are no blocks.
     blocks = {share.block: each for share, each in zip(shares, found, strict=True)}
     totals: dict[str, Any] = {}
@@ -269,7 +271,8 @@ def summed(shares: Sequence[Share], found: Sequence[dict[str, Any]]) -> dict[str
     del totals["load"]
     return {
         **totals,
-        "notes": notes[0] if len(blocks) == 1 else [],  # what a task leaves out of a block is another one's
+        # what a task leaves out of a block is another one's
+        "notes": notes[0] if len(blocks) == 1 else expected.warnings(),
         "rows": sum(each["rows"] for each in found),
         "slices": {
             "loads": loads,

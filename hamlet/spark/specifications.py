@@ -24,6 +24,7 @@ from hamlet.input.missing import MissingColumns
 from hamlet.output.columnar import file_writer
 from hamlet.output.files import check_format
 from hamlet.output.place import check_destination, staged
+from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.options import check_unit, made_of, takes
 from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import check_partitions
@@ -118,7 +119,7 @@ def submit(
     Returns
     -------
     dict
-        ``events``, ``rows``, and ``notes`` about columns that files lack.
+        ``events``, ``rows``, and ``notes`` about columns that files lack and inputs that never came.
 
     Raises
     ------
@@ -169,7 +170,9 @@ def submit(
             found = mapped(routed.sortWithinPartitions("tick", "file", "row"), partial(_evaluate, job), _FOUND)
             with staged(place, output) as fresh:
                 rows = _write(spec, job, found.orderBy("at", "stream"), fresh, chosen.output_format)
-            notes = merged.findings(_read_of(spec, events, len(files))) if isinstance(merged, MergedFeed) else []
+            read = _read_of(spec, events, len(files))
+            notes = merged.findings(read) if isinstance(merged, MergedFeed) else []
+            notes += _never(spec, read)
         finally:
             events.unpersist()
     return {"events": events_read, "rows": rows, "notes": notes}
@@ -182,6 +185,14 @@ def _read_of(spec: Specification, events: DataFrame, files: int) -> list[tuple[i
     for number, rows, *values in events.groupBy("file").agg(expr("count(*)"), *map(expr, columns)).collect():
         found[number] = rows, [each.name for each, count in zip(spec.inputs, values, strict=True) if count]
     return found
+
+
+def _never(spec: Specification, read: Sequence[tuple[int, Sequence[str]]]) -> list[str]:
+    """That inputs never came, as a monitor says it."""
+    expected = Expected(each.name for each in spec.inputs)
+    for _, names in read:
+        expected.see(names)
+    return expected.warnings() if any(rows for rows, _ in read) else [NO_EVENTS]
 
 
 class _Job:

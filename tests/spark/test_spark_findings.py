@@ -17,8 +17,11 @@ import hamlet
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, HamletError, OptionError
 from hamlet.input.events import open_events
+from hamlet.policies import Policy
+from hamlet.spark import patterns, policies, specifications
 from hamlet.spark.failures import packed, unpacked_error
 from hamlet.spark.layered_batch import NO_SEMIJOIN
+from hamlet.streams import Specification
 from tests.why.test_findings import CLICKS
 
 if TYPE_CHECKING:
@@ -190,3 +193,48 @@ def test_several_inputs_and_bad_rows(spark: SparkSession, tmp_path: Path) -> Non
     for mixed, option in ((["hdfs://x/y.csv", sources[0]], {}), ("hdfs://x/y.csv", {"bad_rows": "drop"})):
         with pytest.raises(OptionError, match=r"hdfs://x/y\.csv"):
             hamlet.spark.submit(workload, mixed, str(tmp_path / "other"), **option)
+
+
+OTHER_WORDS = """
+sums: RETURN user_id, SUM(v.price), COUNT(v) PATTERN SEQ(view v+, buy) GROUP-BY user_id WITHIN 100 s;
+many: RETURN COUNT(*) PATTERN view+ WHERE [user_id] WITHIN 1000 s;
+none: RETURN COUNT(*) PATTERN SEQ(view, buy) HAVING COUNT(*) > 100000 WITHIN 10 s
+"""
+
+
+def test_other_words_are_tried_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
+    """SUM beside EVENTS, 2^64 trends beside SEMANTICS NEXT, and what HAVING rejects."""
+    kinds = ["view", "view", "view", "buy"] * 75
+    events = pa.table({"time": range(300), "type": kinds, "user_id": [1] * 300, "price": [i % 7 for i in range(300)]})
+    workload = hamlet.Workload.parse(OTHER_WORDS)
+    expected = hamlet.run(workload, events).run_warnings
+    assert [any(each in said for said in expected) for each in ("EVENTS", "SEMANTICS NEXT", "HAVING")] == [True] * 3
+    found = hamlet.spark.run(workload, spark.createDataFrame(events)).warnings
+    assert [each for each in found if " in tables and Parquet, " not in each] == list(expected)
+    pq.write_table(events, tmp_path / "e.parquet")
+    told = hamlet.spark.submit(workload, str(tmp_path / "e.parquet"), str(tmp_path / "out"))
+    assert told["warnings"] == list(expected)
+
+
+def test_names_that_never_come_in_other_notations(spark: SparkSession, tmp_path: Path) -> None:
+    """Policies in blocks of time and whole, specifications, and row patterns over no rows."""
+    del spark
+    events = pa.table({"time": range(4000), "type": ["p", "q"] * 2000, "x": [i % 5 for i in range(4000)]})
+    pq.write_table(events, tmp_path / "e.parquet", row_group_size=500)
+    policy = Policy.parse("p(x) AND NOT ONCE[0,3] r(x)", "p(x: int) q(x: int) r(x: int)")
+    expected = hamlet.policies.run(policy, tmp_path / "e.parquet").warnings
+    assert expected
+    told = policies.submit(policy, str(tmp_path / "e.parquet"), str(tmp_path / "policy"), slices=4)
+    assert told["notes"] == list(expected)
+    inputs = pa.table({"time": range(5), "x": range(5), "y": pa.nulls(5, pa.int64())})
+    pq.write_table(inputs, tmp_path / "s.parquet")
+    spec = Specification.parse("input x: Int64, y: Int64\noutput z(k) spawn with x eval when k == x with x + k")
+    expected = hamlet.streams.run(spec, tmp_path / "s.parquet").warnings
+    assert expected
+    told = specifications.submit(spec, str(tmp_path / "s.parquet"), str(tmp_path / "spec"))
+    assert told["notes"] == list(expected)
+    none = pa.table({"t": pa.array([], pa.int64()), "v": pa.array([], pa.int64())})
+    pq.write_table(none, tmp_path / "t.parquet")
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY t MEASURES A.v AS v PATTERN (A) DEFINE A AS v > 0)"
+    told = patterns.submit(text, {"t": [str(tmp_path / "t.parquet")]}, str(tmp_path / "sql"))
+    assert told["notes"] == list(hamlet.sql(text, {"t": none}).warnings) != []
