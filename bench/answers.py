@@ -20,8 +20,8 @@ from bench.baselines import strategy
 from bench.baselines.question import Question
 from hamlet import oracle
 from hamlet.engine.options import SharingPolicy
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.language.query import Aggregate, Attribute, Taken, WorkloadText
-from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.digits import integer_of
 
 Row = Mapping[str, Any]

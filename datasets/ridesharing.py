@@ -28,7 +28,7 @@ import pyarrow as pa
 from datasets.columns import names
 from datasets.trips import FIXED, KINDS, TYPES, Array, Trips, simulate
 from hamlet.errors import OptionError
-from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.frontend.units import UNITS_PER_SECOND
 
 DISTRICTS = (
     "Manhattan", "Brooklyn", "Queens", "Bronx", "Harlem", "Astoria",

@@ -18,6 +18,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Self
 
 Severity = Literal["error", "warning"]
@@ -36,6 +37,9 @@ class Span:
     def to(self, other: Span) -> Span:
         """The span from the start of this one to the end of another."""
         return Span(self.start, other.end)
+
+
+NOWHERE = Span(0, 0)  # of what stands in no text
 
 
 class HamletError(Exception):
@@ -302,3 +306,16 @@ def option(name: str, value: object = None) -> str:
         return flag
     text = str(value)
     return f"{flag} {text}" if text and not set(text) & set(" '") else f"{flag} {text!r}"
+
+
+def similar_file(path: Path) -> str:
+    """What a path that is not there was probably meant to be, as the end of a sentence; nothing where nobody knows."""
+    try:
+        files = [Path(each.name) for each in sorted(path.parent.iterdir())]
+    except OSError:
+        return ""
+    alike = {each.stem: each.name for each in files if each.suffix == path.suffix}
+    stem = near_miss(path.stem, alike)  # without the ending, which would make short names look alike
+    others = (each.name for each in files if each.suffix != path.suffix)
+    meant = alike[stem] if stem is not None else near_miss(path.name, others)
+    return f"; did you mean {path.parent / meant}?" if meant is not None else ""

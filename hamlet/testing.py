@@ -28,8 +28,8 @@ from typing import Any, Unpack, cast
 
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.errors import DataError
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.events import open_events
-from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.oracle import Trend, trends
 from hamlet.parallel.run import run
 from hamlet.planner.workload import Workload

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hamlet import testing
-from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.testing import Case as Case
 
 PENDING: set[str] = set()  # what the engine does not run yet

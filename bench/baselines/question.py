@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 from bench.baselines.conditions import accepted
 from hamlet import Workload
 from hamlet.errors import UnsupportedError
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.columns import Int64Array
 from hamlet.language.automaton import templates
 from hamlet.language.conditions import references, rewritten
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import Aggregate, Comparison, Condition, Reference, Shift
-from hamlet.language.schema import UNITS_PER_SECOND
 from optimizer.condition import MIRRORED
 from optimizer.template import START, Template
 

@@ -23,7 +23,7 @@ from datasets import ridesharing, trips
 from datasets.columns import MICROSECONDS
 from datasets.location import real_stream
 from hamlet.engine.options import SharingPolicy
-from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.frontend.units import UNITS_PER_SECOND
 
 MINUTES = 10  # of a stream: two windows
 WITHIN = "WITHIN 5 min"

@@ -22,7 +22,7 @@ from bench import answers, streams, workloads
 from bench.answers import WrongAnswer
 from bench.peers.duckdb_groupby import GroupBy
 from bench.subject import Answer, Case, Contender, Tables, plain
-from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.frontend.units import UNITS_PER_SECOND
 
 SMALL, QUICK = 2_000_000, 100_000
 FIVE_MINUTES, SLIDING = "WITHIN 300 s", "WITHIN 30 min SLIDE 1 min"

@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.widening import is_text
-from hamlet.language.schema import UNITS_PER_SECOND
 
 Json = Any
 Key = tuple[Any, ...]

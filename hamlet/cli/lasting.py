@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -13,7 +12,7 @@ import click
 
 from hamlet.cli.options import Input
 from hamlet.errors import DataError, one_of
-from hamlet.input.files import FORMATS, format_of
+from hamlet.input.formats import FORMATS, format_of
 
 
 def lasting(source: Input, input_format: str | None, more_formats: Sequence[str] = ()) -> Input:
@@ -51,6 +50,8 @@ def _copied(stream: BinaryIO, name: str) -> str:
     copies: dict[str, str] = context.meta.setdefault("hamlet.copies", {})
     if name in copies:  # several readers of one call: a pipe gives what it has once
         return copies[name]
+    import tempfile  # seldom needed
+
     folder = tempfile.TemporaryDirectory(prefix="hamlet-")
     context.call_on_close(folder.cleanup)
     copy = Path(folder.name, name)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from hamlet.cli.heard import refuse_unheard
-from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
+from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is_live, live_of, refuse_live
 from hamlet.cli.notations import Part, Settings, by_notation, notation_of, only_for, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
@@ -27,7 +27,7 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.rtlola_names import RTLOLA_OPTIONS, by_other_names
-from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
+from hamlet.cli.sinks import Sink, TableSink
 from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_beside, check_destination
@@ -227,6 +227,8 @@ def _follow(
     grouped: Mapping[str, list[str]], settings: Settings, live: Live, destinations: Destinations
 ) -> tuple[int, int]:
     """Monitor a stream that does not end."""
+    from hamlet.cli.live import drive  # with all that reads and writes streams
+
     if destinations.output_format == "monpoly" and (list(grouped) != [".mfotl"] or settings.verdicts != "satisfied"):
         raise click.UsageError("--output-format monpoly writes what satisfies a policy; choose json or csv")
 
@@ -267,6 +269,8 @@ def _sink(
             )
     if output is None:
         return TableSink(parts, limit)
+    from hamlet.cli.file_sinks import DirectorySink, StreamSink  # bring in all that rows are written as
+
     if output == "-":
         return StreamSink(parts, output_format or "json")
     return DirectorySink(parts, output, output_format or "parquet", overwrite, kept)

@@ -5,29 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from hamlet.arrays import pa, pc
 from hamlet.cli.lasting import lasting
-from hamlet.cli.live import Live, States
+from hamlet.cli.live_options import Live, States
 from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
-from hamlet.engine.live_filter import filter_of
 from hamlet.errors import DataError, Diagnostic, HamletError
-from hamlet.output.columnar import HOLDS
+from hamlet.output.holds import HOLDS
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.source import Source, chosen_by, open_source
-from hamlet.policies.plan.explaining import evaluated, tree
-from hamlet.policies.plan.explaining import explain as explained
 from hamlet.policies.runner import PolicyRunner, runner_of
 from hamlet.policies.syntax.signature import Signature
-from hamlet.policies.verdicts.automata import mode_of
+from hamlet.policies.verdicts.modes import mode_of
 
 if TYPE_CHECKING:
     from hamlet.policies.tenant import PolicyTenant
@@ -43,6 +40,7 @@ def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
 
 def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States) -> list[PolicyTenant]:
     """Policies, checked, over a stream."""
+    from hamlet.engine.live_filter import filter_of
     from hamlet.policies.tenant import PolicyTenant  # with all that streams without an end need
 
     policies = load(paths, settings)
@@ -91,7 +89,7 @@ def load(paths: Sequence[str], settings: Settings) -> list[Policy]:
 def check(path: str, settings: Settings) -> str:
     """What is said of a policy without errors; with an input its columns are checked, too."""
     (policy,) = load([path], settings)
-    runner = PolicyRunner([policy], pa.int64(), 1, negate=settings.negate)
+    runner = PolicyRunner([policy], None, 1, negate=settings.negate)
     if settings.source is not None:
         source = _opened(settings, policy.signature, runner.predicates)
         for _ in source.chunks():
@@ -109,8 +107,11 @@ def warnings(path: str, settings: Settings) -> Sequence[Diagnostic]:
 
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:
     """Show how a policy will be evaluated."""
+    from hamlet.policies.plan.explaining import evaluated, tree  # seldom needed
+    from hamlet.policies.plan.explaining import explain as explained
+
     (policy,) = load([path], settings)
-    wanted = PolicyRunner([policy], pa.int64(), 1, negate=settings.negate).predicates
+    wanted = PolicyRunner([policy], None, 1, negate=settings.negate).predicates
     if settings.source is not None:
         _opened(settings, policy.signature, wanted)
     formula, columns, violations = evaluated(policy.formula, settings.negate)
@@ -219,12 +220,12 @@ class PreparedPolicies:
         self._settings = settings
         mode = None if settings.verdicts == "satisfied" else mode_of(settings.verdicts, settings.mode)
         # What cannot be monitored is told before the input is opened.
-        wanted = runner_of(policies, mode, pa.int64(), 1, negate=settings.negate).predicates
+        wanted = runner_of(policies, mode, None, 1, negate=settings.negate).predicates
         self._source = _opened(settings, policies[0].signature, wanted)
         self._runner = runner_of(
             policies,
             mode,
-            self._source.time_type,
+            self._source.shown_type,
             self._source.per_second,
             negate=settings.negate,
             open_end=settings.open_end or settings.save is not None,
@@ -239,12 +240,15 @@ class PreparedPolicies:
             Part(
                 name=policy.name,
                 kind="policy",
-                schema=self._runner.schemas[place],
+                made=partial(self._schema, place),
                 title=self._title(place),
                 tuples=self._runner.tuples[place] if isinstance(self._runner, PolicyRunner) else None,
             )
             for place, policy in enumerate(policies)
         ]
+
+    def _schema(self, place: int) -> pa.Schema:
+        return self._runner.schemas[place]
 
     def _title(self, place: int) -> str:
         """What the rows of a policy are called."""

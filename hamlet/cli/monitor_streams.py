@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 import pyarrow as pa
 
 from hamlet.cli.lasting import lasting
-from hamlet.cli.live import Live, States
+from hamlet.cli.live_options import Live, States
 from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError
@@ -173,7 +174,7 @@ class PreparedSpecifications:
             Part(
                 name=Path(spec.source).stem,
                 kind="specification",
-                schema=form.schema(self._clock),
+                made=partial(form.schema, self._clock),
                 named=len(specs) > 1,
                 sparse=True,
                 title="row",

@@ -20,12 +20,12 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import click
-import pyarrow as pa
 
-from hamlet.cli.live import Live, States
+from hamlet.arrays import pa
+from hamlet.cli.live_options import Live, States
 from hamlet.cli.options import Input
 from hamlet.errors import Diagnostic, OptionError, one_of
 from hamlet.runtime.tenant import Tenant
@@ -33,7 +33,7 @@ from hamlet.runtime.tenant import Tenant
 if TYPE_CHECKING:
     import hamlet.notation.notation
 
-Write = Callable[[int, pa.RecordBatch], None]
+Write: TypeAlias = "Callable[[int, pa.RecordBatch], None]"
 Advance = Callable[[int], None]
 
 
@@ -164,8 +164,8 @@ class Part:
         What the rows are of; the part's folder is ``<kind>=<name>``.
     kind : str
         ``policy``, ``specification`` or the like.
-    schema : pyarrow.Schema
-        Of the batches of rows. No column has the name of the kind where `named` is true.
+    made : callable
+        Gives the schema.
     named : bool
         Whether rows on standard output begin with a column of the name of the kind.
     sparse : bool
@@ -178,11 +178,16 @@ class Part:
 
     name: str
     kind: str
-    schema: pa.Schema
+    made: Callable[[], pa.Schema]
     named: bool = True
     sparse: bool = False
     title: str = "row"
     tuples: Sequence[str] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the batches of rows. No column has the name of the kind where `named` is true."""
+        return self.made()
 
 
 def following(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
+import pyarrow as pa
 
 from hamlet.cli.lasting import lasting
-from hamlet.cli.live import Live, States
+from hamlet.cli.live_options import Live, States
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.engine.live_filter import filter_of
 from hamlet.engine.where import chosen_events
@@ -127,11 +129,14 @@ class PreparedWorks:
             Part(
                 name=each.work.name,
                 kind=each.work.notation.kind,
-                schema=each.rows_schema.set(0, each.rows_schema.field(0).with_type(self._events.schema.clock.type)),
+                made=partial(self._schema, each.rows_schema),
                 named=len(works) > 1,
             )
             for each in self._monitors
         ]
+
+    def _schema(self, of_work: pa.Schema) -> pa.Schema:
+        return of_work.set(0, of_work.field(0).with_type(self._events.schema.clock.type))
 
     def run(self, write: Write, progress: Advance | None) -> Mapping[str, Any]:
         """Drive the monitors to the end of the input."""

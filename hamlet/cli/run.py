@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from hamlet.cli.heard import refuse_unheard
-from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
+from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is_live, live_of, refuse_live
 from hamlet.cli.loading import load
 from hamlet.cli.notations import is_monitored
 from hamlet.cli.options import (
@@ -193,6 +193,8 @@ def _follow(
         return [QueryTenant(loaded, options, chosen=chosen, names=live.names, delimiter=delimiter, saved=saved)]
 
     lines = LineForm(form, (columns["time_column"],), columns["time_unit"], live.names)
+    from hamlet.cli.live import drive  # with all that reads and writes streams
+
     code, _ = drive(tenants, source, destinations, live, bad_rows=bad_rows, lines=lines, quiet=quiet)
     return code
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from rich.cells import cell_len
@@ -14,14 +14,16 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from hamlet.language.schema import Clock
+from hamlet.cli.titles import printable, title
 from hamlet.output.columnar import csv_texts
 from hamlet.output.digits import short_text
 from hamlet.output.html import SHOWN_ROWS as SHOWN_ROWS
-from hamlet.output.query_part import dated_clock
-from hamlet.output.query_rows import QueryRows
-from hamlet.output.result import Results
 from hamlet.output.time_text import time_text
+
+if TYPE_CHECKING:
+    from hamlet.language.schema import Clock
+    from hamlet.output.query_rows import QueryRows
+    from hamlet.output.result import Results
 
 _WIDTH = 160  # of a table that goes into a file or a pipe
 _CUTS = (60, 40, 25, 12)  # what texts are cut to: the first of these with which all columns fit, or the last
@@ -45,6 +47,8 @@ def show_tables(results: Results, limit: int = SHOWN_ROWS, dates: bool = False) 
     dates : bool
         Whether integer times are since 1970 and windows are shown as dates.
     """
+    from hamlet.output.query_part import dated_clock
+
     console = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False, emoji=False)
     for place, part in enumerate(results.parts):
         if place:
@@ -53,7 +57,7 @@ def show_tables(results: Results, limit: int = SHOWN_ROWS, dates: bool = False) 
 
 
 def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:
-    heads = ["window_start", "window_end", *(_printable(column.name) for column in rows.columns)]
+    heads = ["window_start", "window_end", *(printable(column.name) for column in rows.columns)]
     lines = [
         [time_text(start, clock), time_text(end, clock), *map(_cell, values)]
         for start, end, *values in rows.first(limit)
@@ -85,7 +89,7 @@ def show_columns(name: str, what: str, rows: pa.Table, count: int) -> None:
     ]
     numbers = [pa.types.is_integer(each) or pa.types.is_floating(each) for each in rows.schema.types]
     whole = [number or is_time for number, is_time in zip(numbers, times, strict=True)]
-    heads = [_printable(each) for each in rows.schema.names]
+    heads = [printable(each) for each in rows.schema.names]
     _print(console, name, what, (heads, [list(line) for line in zip(*columns, strict=True)]), whole, numbers, count)
 
 
@@ -102,8 +106,7 @@ def _print(
     heads, lines = content
     widths = _widths(heads, lines, whole, console.width)
     fitting = _fitting(widths, console.width)
-    title = Text(f"{_printable(name)}: {count:,} {what}{'s' * (count != 1)}")
-    console.print(title, style="bold")
+    console.print(Text(title(name, count, what)), style="bold")
     if not lines:
         _print_rest(console, count)
         return
@@ -170,9 +173,4 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float, Decimal)):
         return short_text(value)
-    return value.isoformat(sep=" ") if isinstance(value, datetime) else _printable(str(value))
-
-
-def _printable(text: str) -> str:
-    """The text without control characters: events may hold anything, and a terminal obeys escape codes."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else printable(str(value))

@@ -1,21 +1,17 @@
-"""Where the rows of ``hamlet monitor`` go as they are decided: tables on a terminal, a text stream, a directory."""
+"""Where the rows of ``hamlet monitor`` go as they are decided; here, tables on a terminal."""
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from types import TracebackType
-from typing import Any
 
-import pyarrow as pa
+import click
 
+from hamlet.arrays import pa
 from hamlet.cli.notations import Part
-from hamlet.errors import OptionError
-from hamlet.output.columnar import HOLDS, Encoder, encoder_of, file_writer
-from hamlet.output.place import check_destination, staged
+from hamlet.cli.titles import title
+from hamlet.output.holds import HOLDS
 
 
 class Sink:
@@ -75,6 +71,9 @@ class TableSink(Sink):
         for place, (part, kept) in enumerate(zip(self.parts, self._kept, strict=True)):
             if place:
                 sys.stdout.write("\n")
+            if not self._counts[place]:
+                click.secho(title(part.name, 0, part.title), bold=True)
+                continue
             from hamlet.cli.show import show_columns  # brings in rich
 
             show_columns(part.name, part.title, _table(kept, part.schema), self._counts[place])
@@ -92,83 +91,3 @@ def _column(batches: Sequence[pa.RecordBatch], place: int, kind: pa.DataType) ->
     tables = [pa.table({"": batch.column(place)}) for batch in batches]
     empty = pa.Table.from_batches([], pa.schema([("", kind)]))
     return pa.concat_tables([empty, *tables], promote_options="permissive").column(0)
-
-
-class StreamSink(Sink):
-    """Lines on standard output: those of the first part as they come, those of the others after it."""
-
-    def __init__(self, parts: Sequence[Part], output_format: str) -> None:
-        if output_format == "parquet":
-            raise OptionError("Parquet cannot be written to standard output; choose json or csv, or a directory")
-        super().__init__(parts)
-        union = list(dict.fromkeys(name for part in parts for name in part.schema.names))
-        leads = list(dict.fromkeys(part.kind for part in parts if part.named))
-        self._encoders: list[Encoder] = [
-            encoder_of(
-                output_format,
-                part.schema,
-                lead={part.kind: part.name} if part.named else {},
-                sparse=part.sparse,
-                tuples=part.tuples,
-                header=[*leads, *(name for name in union if name not in leads)],
-            )
-            for part in parts
-        ]
-        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in parts]
-        # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
-        self._text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=True)
-        self._put(self._encoders[0].head() if self._encoders else "")
-
-    def take(self, place: int, rows: pa.RecordBatch) -> None:
-        """Print rows of the first part, and hold others."""
-        if place:
-            self._waiting[place].append(rows)
-        else:
-            self._put(self._encoders[0].lines(rows))
-
-    def finish(self, well: bool) -> None:
-        """Print what was held."""
-        try:
-            if well and self._encoders:
-                self._put(self._encoders[0].tail())
-            for place, batches in enumerate(self._waiting[1:] if well else [], 1):
-                for rows in batches:
-                    self._put(self._encoders[place].lines(rows))
-                self._put(self._encoders[place].tail())
-            self._text.flush()
-        finally:
-            self._text.detach()
-
-    def _put(self, text: str) -> None:
-        try:
-            self._text.write(text)
-        except BrokenPipeError:
-            raise
-        except OSError as error:  # what is still buffered must not be written at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise OSError(error.errno, f"cannot write to standard output: {error.strerror}") from None
-
-
-class DirectorySink(Sink):
-    """A file per part below a new directory, which is put in place when all of it is there."""
-
-    def __init__(self, parts: Sequence[Part], directory: str, output_format: str, overwrite: bool, keep: list[str]):
-        super().__init__(parts)
-        place = check_destination(directory, overwrite, keep)
-        self._stack = ExitStack()
-        fresh = self._stack.enter_context(staged(place, directory))
-        files = ExitStack()
-        self._stack.push(files)
-        self._writers: list[Any] = [
-            files.enter_context(
-                file_writer(fresh, output_format, part.kind, part.name, part.schema, part.sparse, part.tuples)
-            )
-            for part in parts
-        ]
-
-    def take(self, place: int, rows: pa.RecordBatch) -> None:
-        """Write rows."""
-        self._writers[place](rows)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stack.__exit__(kind, error, at)

@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
+from hamlet.cli.file_sinks import DirectorySink, StreamSink
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.lasting import lasting
-from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
+from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is_live, live_of, refuse_live
 from hamlet.cli.notations import Part, Settings, extension_of
 from hamlet.cli.options import (
     LATENESS,
@@ -26,7 +27,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import summary_line
-from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
+from hamlet.cli.sinks import Sink, TableSink
 from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
 from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
@@ -118,7 +119,7 @@ def run_text(
     results = sql(text, tables, source=source, **given)
     several = len(results.parts) > 1
     parts = [
-        Part(name=each.name, kind="query", schema=each.table().schema, named=several, title="row")
+        Part(name=each.name, kind="query", made=lambda each=each: each.table().schema, named=several, title="row")
         for each in results.parts
     ]
     with _sink(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, keep) as sink:
@@ -194,6 +195,8 @@ def run_stream(
 
     column = time_column(script)
     lines = LineForm(options["input_format"], ("time",) if column is None else (column,), "s", live.names)
+    from hamlet.cli.live import drive  # with all that reads and writes streams
+
     code, _ = drive(
         tenants,
         inputs,

@@ -88,7 +88,7 @@ _STREAM_OPTIONS = (
         "--adaptive",
         is_flag=True,
         help="Move states between the slices of a --stream, between two micro-batches, where one has much more to do "
-        "than the others.",
+        "than the others; cut those of a policy anew where one value has.",
     ),
     click.option(
         "--conf", metavar="NAME=VALUE", multiple=True, help="A setting of Spark's own for a --stream; may be repeated."

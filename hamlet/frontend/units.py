@@ -16,6 +16,7 @@ SECONDS = {
     "w": Fraction(7 * 86400),
     "a": Fraction(365 * 86400),
 }
+UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}  # of times that are integers
 HERTZ = {
     "uHz": Fraction(1, 10**6),
     "µHz": Fraction(1, 10**6),
@@ -66,3 +67,10 @@ def frequency_text(period: Fraction) -> str:
     if hertz >= 1 and 10000 % hertz.denominator == 0:
         return f"{float(hertz):g}Hz" if hertz < 10**6 else f"{hertz}Hz"
     return duration_text(period)
+
+
+def decimal_text(ticks: int, digits: int = 9) -> str:
+    """A number of so many digits behind the point, without those that are 0: by default nanoseconds as seconds."""
+    whole, rest = divmod(abs(ticks), 10**digits)
+    fraction = f".{rest:0{digits}d}".rstrip("0") if rest else ""
+    return f"{'-' * (ticks < 0)}{whole}{fraction}"

@@ -7,29 +7,31 @@ longer than a small run. These functions share the same memory, and leave to Arr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+from hamlet.arrays import np, npt, pa, pc
 
-_KINDS = {
-    np.dtype(str(kind)): kind
-    for kind in (
-        pa.int8(),
-        pa.int16(),
-        pa.int32(),
-        pa.int64(),
-        pa.uint8(),
-        pa.uint16(),
-        pa.uint32(),
-        pa.uint64(),
-    )
-} | {np.dtype(np.float32): pa.float32(), np.dtype(np.float64): pa.float64()}
-_DTYPES = {kind.id: dtype for dtype, kind in _KINDS.items()}
-_BOOL = pa.bool_()
-_CLASSES: dict[int, type] = {pa.int64().id: int, pa.float64().id: float, _BOOL.id: bool}
+
+@cache
+def _kinds() -> dict[Any, pa.DataType]:
+    """The types of numbers that both have, by numpy's."""
+    signed = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+    unsigned = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
+    floats = {np.dtype(np.float32): pa.float32(), np.dtype(np.float64): pa.float64()}
+    return {np.dtype(str(kind)): kind for kind in (*signed, *unsigned)} | floats
+
+
+@cache
+def _dtypes() -> dict[int, Any]:
+    """Numpy's types of numbers by the number that Arrow's type has."""
+    return {kind.id: dtype for dtype, kind in _kinds().items()}
+
+
+@cache
+def _classes() -> dict[int, type]:
+    """The types of Python's that Arrow's hold, by number."""
+    return {pa.int64().id: int, pa.float64().id: float, pa.bool_().id: bool}
 
 
 def to_numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
@@ -44,8 +46,8 @@ def to_numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    dtype = _DTYPES.get(array.type.id)
-    is_bool = dtype is None and array.type.id == _BOOL.id
+    dtype = _dtypes().get(array.type.id)
+    is_bool = dtype is None and pa.types.is_boolean(array.type)
     if not (dtype is not None or is_bool) or array.null_count:
         return array.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     rows, data = len(array), array.buffers()[1]
@@ -75,7 +77,7 @@ def from_numpy(values: npt.NDArray[Any], *, missing: npt.NDArray[np.bool_] | Non
     [1, None, 3]
     """
     is_bool = values.dtype == np.bool_
-    kind = _BOOL if is_bool else _KINDS.get(values.dtype)
+    kind = pa.bool_() if is_bool else _kinds().get(values.dtype)
     if kind is None or values.ndim != 1:
         return pa.array(values, mask=missing)
     data = np.packbits(values, bitorder="little") if is_bool else np.ascontiguousarray(values)
@@ -113,7 +115,7 @@ def from_list(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """An array of Python objects of a type, as ``pyarrow.array(values, kind)``."""
     if pa.types.is_string(kind) and all(value is None or type(value) is str for value in values):
         return from_texts(values)
-    wanted = _CLASSES.get(kind.id)
+    wanted = _classes().get(kind.id)
     if wanted is None or not all(type(value) is wanted for value in values):
         return pa.array(values, kind)
     try:

@@ -23,7 +23,8 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import from_texts, scalar
 from hamlet.input.clocked import batch_of
 from hamlet.input.csvform import CsvForm, Dropped, fields
-from hamlet.input.input_schema import missing_column, other_type
+from hamlet.input.input_schema import other_type
+from hamlet.input.missing import missing_column
 from hamlet.input.moments import FORMS, as_seconds, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
 
-import pyarrow as pa
-
+from hamlet.arrays import pa
 from hamlet.errors import OptionError
 from hamlet.input.missing import MissingColumns, check_missing
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime
 
-from hamlet.language.schema import UNITS_PER_SECOND, Clock
+from hamlet.frontend.units import UNITS_PER_SECOND
+from hamlet.language.schema import Clock
 
 _EARLIEST, _LATEST = 1980, 2100  # years in which recorded events lie
 

@@ -19,14 +19,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.clocked import clocked
 from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
 from hamlet.input.durations import Durations, is_seconds, with_durations
 from hamlet.input.files import lacking, leaves, open_path, open_paths
 from hamlet.input.files_protocol import Reader
-from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
-from hamlet.input.missing import MissingColumns
+from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
+from hamlet.input.missing import MissingColumns, missing_column
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, sorted_batches
 from hamlet.input.readers import (
@@ -42,7 +43,7 @@ from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.statistics import BoundsOf
 from hamlet.input.timed import dropped_by, timed
 from hamlet.input.widening import conform, is_readable
-from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import Schema
 from hamlet.language.zones import zone_of
 
 Progress = Callable[[int], None]

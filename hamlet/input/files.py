@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hamlet.errors import DataError, OptionError, near_miss, one_of
+from hamlet.errors import DataError, one_of, similar_file
 from hamlet.input.clocked import Clocked, clocked
 from hamlet.input.csvfile import CsvFile
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files_protocol import Reader
+from hamlet.input.formats import format_of
 from hamlet.input.hive import InFolders, types_of, values_in
 from hamlet.input.input_schema import other_type
 from hamlet.input.jsonfile import JsonFile
@@ -31,48 +32,8 @@ from hamlet.input.widening import FRACTION, conform, merged_schema, validate, wi
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-FORMATS = ("parquet", "csv", "json")
-_EXTENSIONS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
 _DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
-_COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
-NOT_UNPACKED = (".xz", ".zip", ".7z", ".lz4", ".tar", ".tgz", ".rar", ".z")
 _GZIP, _WIDE_MARKS = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # how such files begin; UTF-16 of either byte order
-
-
-def format_of(path: Path, input_format: str | None) -> str:
-    """The format of a file: as given, else by its extension.
-
-    Raises
-    ------
-    OptionError
-        If the format or the extension is unknown.
-    """
-    if input_format is not None:
-        if input_format not in FORMATS:
-            raise OptionError(f"input format {input_format!r} is unknown; it must be {one_of(FORMATS)}")
-        return input_format
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in NOT_UNPACKED:
-        raise OptionError(
-            f"{path} is compressed in a way that is not read here ({suffixes[-1]}); unpack it, or compress it with "
-            f"one of {', '.join(_COMPRESSIONS)}"
-        )
-    if suffixes and suffixes[-1] in _COMPRESSIONS:
-        suffixes.pop()
-    found = _EXTENSIONS.get(suffixes[-1]) if suffixes else None
-    if found is None:
-        raise OptionError(
-            f"{path}: cannot tell the format from the name (known: {', '.join(_EXTENSIONS)}); "
-            f"give --input-format {one_of(FORMATS)} (input_format=... in Python)"
-        )
-    return found
 
 
 def open_paths(
@@ -190,19 +151,6 @@ def event_files(path: Path) -> list[Path]:
     if not found:
         raise DataError(f"there are no files in the folder {path}")
     return found
-
-
-def similar_file(path: Path) -> str:
-    """What a path that is not there was probably meant to be, as the end of a sentence; nothing where nobody knows."""
-    try:
-        files = [Path(each.name) for each in sorted(path.parent.iterdir())]
-    except OSError:
-        return ""
-    alike = {each.stem: each.name for each in files if each.suffix == path.suffix}
-    stem = near_miss(path.stem, alike)  # without the ending, which would make short names look alike
-    others = (each.name for each in files if each.suffix != path.suffix)
-    meant = alike[stem] if stem is not None else near_miss(path.name, others)
-    return f"; did you mean {path.parent / meant}?" if meant is not None else ""
 
 
 @dataclass(frozen=True)

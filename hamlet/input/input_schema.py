@@ -5,12 +5,10 @@ Source: docs/language.md ("Attributes and declarations"); docs/numbers.md ("Time
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
-
 import pyarrow as pa
 
-from hamlet.errors import DataError, near_miss, one_of
+from hamlet.errors import DataError, one_of
+from hamlet.input.missing import missing_column, named_by
 from hamlet.input.moments import FORMS
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import FRACTION, attribute_type, clock_type, is_clock, is_text, plain_type, timestamp_unit
@@ -114,25 +112,6 @@ def _check_keys(arrow: pa.Schema, key: SortKey, empty: bool, source: str) -> Non
         if not is_clock(kind) and not pa.types.is_null(kind):
             forms = FORMS if role == "time" else "integers or timestamps (round it)"
             raise DataError(f"{source}: the {role} column {name!r} holds {kind}; it must hold {forms}")
-
-
-def missing_column(name: str, names: Sequence[str], role: str = "", option: str = "") -> str:
-    """The message for a column that is not there: near names, or all of them, and the option that names another."""
-    text = f"there is no {role} column {name!r}".replace("  ", " ")
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
-    if not near and (meant := near_miss(name, names)) is not None:
-        near = [meant]
-    if near:
-        text += f"; did you mean {one_of([repr(each) for each in near])}?"
-    elif names:
-        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        text += f"; the columns are {shown}"
-    return text + (f" ({named_by(option)} names the {role} column)" if option else "")
-
-
-def named_by(option: str) -> str:
-    """An option as the command line has it, and as Python does: ``--time-column, time_column in Python``."""
-    return f"{option}, {option.removeprefix('--').replace('-', '_')} in Python,"
 
 
 def other_type(name: str, value: str, kind: pa.DataType) -> str:

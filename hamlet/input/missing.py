@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hamlet.errors import DataError, OptionError, option
-from hamlet.input.input_schema import missing_column
+from hamlet.errors import DataError, OptionError, near_miss, one_of, option
 
 MissingColumns = Literal["error", "null"]
 
@@ -77,3 +77,22 @@ def finding(file: str, column: str, rows: int) -> str:
     """What is said where such a column is NULL."""
     events = "its event" if rows == 1 else f"its {rows:,} events"
     return f"{file} has no column {column!r}, which others have: it is NULL in {events}"
+
+
+def missing_column(name: str, names: Sequence[str], role: str = "", option: str = "") -> str:
+    """The message for a column that is not there: near names, or all of them, and the option that names another."""
+    text = f"there is no {role} column {name!r}".replace("  ", " ")
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if not near and (meant := near_miss(name, names)) is not None:
+        near = [meant]
+    if near:
+        text += f"; did you mean {one_of([repr(each) for each in near])}?"
+    elif names:
+        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        text += f"; the columns are {shown}"
+    return text + (f" ({named_by(option)} names the {role} column)" if option else "")
+
+
+def named_by(option: str) -> str:
+    """An option as the command line has it, and as Python does: ``--time-column, time_column in Python``."""
+    return f"{option}, {option.removeprefix('--').replace('-', '_')} in Python,"

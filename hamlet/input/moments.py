@@ -16,12 +16,9 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from hamlet.arrays import np, npt, pa, pc
 from hamlet.errors import DataError
+from hamlet.frontend.units import decimal_text
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_text
 from hamlet.language.schema import MOST_TICKS
@@ -180,13 +177,6 @@ def in_seconds(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 _FINE = "which has digits that nanoseconds cannot hold\nhint: round times to nine digits behind the point"
 _FAR = "which is more than 2^61 nanoseconds\nhint: times with a fraction are seconds"
-
-
-def decimal_text(ticks: int, digits: int = 9) -> str:
-    """A number of so many digits behind the point, without those that are 0: by default nanoseconds as seconds."""
-    whole, rest = divmod(abs(ticks), 10**digits)
-    fraction = f".{rest:0{digits}d}".rstrip("0") if rest else ""
-    return f"{'-' * (ticks < 0)}{whole}{fraction}"
 
 
 def seconds(ticks: pa.Array) -> pa.Array:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.widening import is_text
 from hamlet.language.query import AttributeType
-from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from hamlet.arrays import pa, pc
 from hamlet.errors import DataError
 from hamlet.language.query import AttributeType
 

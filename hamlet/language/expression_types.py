@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.language.layering import ROW_COLUMNS
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import (
@@ -20,7 +21,7 @@ from hamlet.language.query import (
     Taken,
     Unary,
 )
-from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.language.schema import Clock, Schema
 from hamlet.language.times import TIMES, Times
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE

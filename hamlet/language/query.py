@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
 
+from hamlet.errors import NOWHERE as NOWHERE
 from hamlet.errors import Span as Span  # of all nodes; who reads a tree finds it here
 from hamlet.frontend.units import SECONDS
-
-NOWHERE = Span(0, 0)
 
 
 def _span() -> Span:

@@ -6,8 +6,7 @@ is read.
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from hamlet.arrays import pa, pc
 
 _MOST_KNOWN = 1 << 12  # texts whose answers are kept
 

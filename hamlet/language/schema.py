@@ -10,15 +10,13 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-import pyarrow as pa
-
+from hamlet.arrays import np, pa
 from hamlet.errors import DataError
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.language.query import AttributeType
 
 MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
 NO_TIME = -(1 << 63)  # in place of ticks, where arrays hold them: the edges of a window over everything
-UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.language.moments import seconds_of
 from hamlet.language.printing import to_text
 from hamlet.language.query import (
@@ -25,7 +26,7 @@ from hamlet.language.query import (
     Log2,
     Unary,
 )
-from hamlet.language.schema import UNITS_PER_SECOND, Clock
+from hamlet.language.schema import Clock
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
 TIMESTAMP, DURATION = AttributeType.TIMESTAMP, AttributeType.DURATION

@@ -16,23 +16,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from hamlet.arrays import np, npt, pa, pc
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.language.schema import Clock
 from hamlet.output._lines import Columns, rows_of, tuples_of
 from hamlet.output.digits import seconds_text
+from hamlet.output.holds import HOLDS
 from hamlet.output.time_text import time_text
 from hamlet.output.typed import typed_rows, typed_schema
 
-HOLDS = ""  # the column that says of a policy's row whether it is one, or only a time-point without any
 FORMATS = ("json", "csv", "parquet", "monpoly")
 EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
-_NATIVE = {pa.int64(): "int", pa.float64(): "float", pa.bool_(): "bool"}
+_NATIVE = {"int64": "int", "double": "float", "bool": "bool"}
 
 
 class Encoder:
@@ -230,7 +226,7 @@ def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _native(column: pa.Array) -> tuple[str, Any]:
     """Whether values can be written as they are, as int64, doubles or Booleans; and these. Others are texts."""
-    kind = None if column.null_count else _NATIVE.get(column.type)
+    kind = None if column.null_count else _NATIVE.get(str(column.type))
     if kind is None:
         return "text", None
     values = to_numpy(column)

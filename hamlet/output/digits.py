@@ -11,9 +11,8 @@ import datetime
 import decimal
 import re
 
-import numpy as np
-
-from hamlet.input.moments import decimal_text
+from hamlet.arrays import np
+from hamlet.frontend.units import decimal_text
 
 _SAFE_BITS = 2_000  # below 640 digits, the smallest limit that Python lets anybody set
 _SAFE = 1 << _SAFE_BITS

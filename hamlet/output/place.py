@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import pyarrow as pa
-
+from hamlet.arrays import pa
 from hamlet.errors import OutputError
 
 
@@ -118,7 +116,7 @@ def staged(place: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
     OutputError
         If the disk cannot take the files.
     """
-    unique = uuid.uuid4().hex[:12]
+    unique = os.urandom(6).hex()
     fresh, former = (place.with_name(f".{place.name}.{unique}.{role}") for role in ("new", "old"))
     try:
         fresh.mkdir(parents=True)

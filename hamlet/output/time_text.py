@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hamlet.errors import DataError, OutputError
-from hamlet.input.moments import decimal_text
+from hamlet.frontend.units import decimal_text
 from hamlet.language.schema import Clock, timestamp
 
 

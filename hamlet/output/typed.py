@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from hamlet.arrays import pa, pc
 
 _NAMES = {"int64": "int", "uint64": "uint", "double": "float", "string": "text"}
-_TIME = pa.decimal128(38, 9)  # between ticks, exactly
+_DIGITS, _SCALE = 38, 9  # of a time between ticks, exactly
 
 
 def typed_schema(schema: pa.Schema) -> pa.Schema:
@@ -29,7 +28,7 @@ def typed_schema(schema: pa.Schema) -> pa.Schema:
         if not pa.types.is_union(field.type):
             fields.append(field)
         elif field.name == "time":
-            fields.append(pa.field(field.name, _TIME))
+            fields.append(pa.field(field.name, pa.decimal128(_DIGITS, _SCALE)))
         else:
             for kind in _kinds(field.type):
                 fields.append(pa.field(_free(f"{field.name}_{_name(kind)}", taken), kind))
@@ -46,8 +45,8 @@ def typed_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
         if not pa.types.is_union(field.type):
             arrays.append(column)
         elif field.name == "time":
-            exact = [None if each is None else round(Decimal(each), _TIME.scale) for each in column.to_pylist()]
-            arrays.append(pa.array(exact, _TIME))
+            exact = [None if each is None else round(Decimal(each), _SCALE) for each in column.to_pylist()]
+            arrays.append(pa.array(exact, pa.decimal128(_DIGITS, _SCALE)))
         else:
             arrays += _parts(column)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -31,6 +31,7 @@ from hamlet.explanation.views import (
     Window,
     WorkloadView,
 )
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.columns import StringPool
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
@@ -45,7 +46,7 @@ from hamlet.language.query import (
     Semantics,
     Taken,
 )
-from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.language.schema import Clock, Schema
 from hamlet.language.zones import WEEK, zone_of
 from hamlet.planner.calibration import constants
 from hamlet.planner.compile import compile_workload, facts, lengths, window_as_written

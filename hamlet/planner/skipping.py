@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.events import EventSource
 from hamlet.input.statistics import Bounds, BoundsOf
 from hamlet.language.conditions import Part, references, walk
@@ -34,7 +35,7 @@ from hamlet.language.query import (
     Shift,
     Unary,
 )
-from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import Schema
 
 if TYPE_CHECKING:
     from hamlet.planner.workload import Workload

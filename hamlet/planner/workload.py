@@ -11,10 +11,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss, similar_file
 from hamlet.frontend.reports import Reports
 from hamlet.input.columns import StringPool
-from hamlet.input.files import similar_file
 from hamlet.language.analysis import analyse_text, column_errors, row_name_errors
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis

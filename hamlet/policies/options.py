@@ -10,8 +10,7 @@ from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
-from hamlet.policies.verdicts.automata import mode_of
-from hamlet.policies.verdicts.progression import Mode
+from hamlet.policies.verdicts.modes import Mode, mode_of
 from hamlet.runtime.options import check_columns
 from hamlet.runtime.progress import Progress
 from hamlet.runtime.sizes import Size, bytes_of

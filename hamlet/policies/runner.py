@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from decimal import Decimal
+from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-import pyarrow as pa
-
+from hamlet.arrays import np, pa
 from hamlet.errors import DataError, MemoryLimitError, option
-from hamlet.input.buffers import from_list, from_numpy
-from hamlet.input.moments import shown
-from hamlet.output.columnar import HOLDS
 from hamlet.policies.analysis.comparisons import sort_key
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import goal as asked_of
@@ -21,16 +16,16 @@ from hamlet.policies.changes.running import Tuples
 from hamlet.policies.logs.batching import gathered
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
-from hamlet.policies.relations.relation import Ints, TooManyRowsError, room
+from hamlet.policies.relations.relation import TooManyRowsError, room
+from hamlet.policies.rows import MOST_ROWS, batch_of, batch_with_points, schema_of
 from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.printing import printed_order
-from hamlet.policies.verdicts.automata import VerdictRunner
-from hamlet.policies.verdicts.progression import Mode
+from hamlet.policies.verdicts.modes import Mode
 from hamlet.runtime.sizes import Size, bytes_of, size_text
 
-_TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
-_WIDE = pa.decimal256(76, 0)  # integers of more than 64 bits
-_MOST_ROWS = 1 << 16  # of a batch
+if TYPE_CHECKING:
+    from hamlet.policies.verdicts.automata import VerdictRunner
+
 Found = TypeVar("Found")
 
 
@@ -41,8 +36,8 @@ class PolicyRunner:
     ----------
     policies : sequence of Policy
         With equal signatures.
-    time_type : pyarrow.DataType
-        Of the time in rows.
+    time_type : pyarrow.DataType, optional
+        Of the time in rows; int64 by default.
     per_second : int
         Ticks of the stream's time.
     negate : bool
@@ -56,8 +51,8 @@ class PolicyRunner:
 
     Attributes
     ----------
-    schemas : list of pyarrow.Schema
-        Of each policy's rows: time, time_point and the free variables.
+    columns : list of list of str
+        The free variables of each policy, as its rows have them.
     tuples : list of tuple of str
         The free variables of each policy, in the order in which MonPoly prints their values.
     violations : list of bool
@@ -74,7 +69,7 @@ class PolicyRunner:
     def __init__(
         self,
         policies: Sequence[Policy],
-        time_type: pa.DataType,
+        time_type: pa.DataType | None,
         per_second: int,
         *,
         negate: bool = False,
@@ -97,16 +92,14 @@ class PolicyRunner:
             for each, named in zip(policies, columns, strict=True)
         ]
         self.violations = [goal.violations for goal in goals]
-        self.schemas = [
-            pa.schema(
-                [
-                    ("time", time_type),
-                    ("time_point", pa.int64()),
-                    *((named[name], _TYPES[kind]) for name, kind in zip(goal.names, goal.types, strict=True)),
-                ]
-            )
-            for goal, named in zip(goals, columns, strict=True)
-        ]
+        self.columns = [[named[name] for name in goal.names] for goal, named in zip(goals, columns, strict=True)]
+
+    @cached_property
+    def schemas(self) -> list[pa.Schema]:
+        """Of each policy's rows: time, time_point and the free variables."""
+        kind = pa.int64() if self._time_type is None else self._time_type
+        goals = self._evaluation.goals
+        return [schema_of(names, goal.types, kind) for names, goal in zip(self.columns, goals, strict=True)]
 
     @property
     def predicates(self) -> frozenset[tuple[str, int]]:
@@ -131,7 +124,7 @@ class PolicyRunner:
             yield from self._rows(self._worked(self._evaluation.feed, chunk.times, chunk.relations), first)
             self._forget_values()
             self._check_memory()
-        if not self._open_end:
+        if not self._open_end and self.points:
             yield from self._rows(self._worked(self._evaluation.close), first or 0)
 
     def _check_order(self, chunk: LogChunk) -> None:
@@ -172,7 +165,7 @@ class PolicyRunner:
         for place, found in enumerate(self._worked(self._evaluation.feed_rows, times, tuples, bound)):
             if not found:
                 continue
-            types, names = self._evaluation.goals[place].types, self.schemas[place].names[2:]
+            types, names = self._evaluation.goals[place].types, self.columns[place]
             policy = self._policies[place].name
             for time, point, valuations in found:
                 decoded = [tuple(map(value, row, types)) for row in valuations]
@@ -194,7 +187,7 @@ class PolicyRunner:
 
     def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that the end of the stream decides; none where it is open."""
-        if not self._open_end:
+        if not self._open_end and self.points:
             yield from self._rows(self._worked(self._evaluation.close), 0)
 
     @property
@@ -216,38 +209,11 @@ class PolicyRunner:
         for place, answer in enumerate(answers):
             if answer.decided is not None:
                 if len(answer.decided[1]):
-                    yield place, self._with_points(place, answer, answer.decided, first)
+                    yield place, batch_with_points(answer, self.schemas[place], first)
                 continue
             for part in chain((answer,), answer.rest):
-                for begin in range(0, len(part), _MOST_ROWS):
-                    yield place, self._batch(place, part, begin, first)
-
-    def _with_points(self, place: int, answer: Answer, decided: tuple[int, Ints], first: int) -> pa.RecordBatch:
-        """The rows of an answer, and one with nothing but its time for each time-point that has none."""
-        rows = self._batch(place, answer, 0, first, len(answer))
-        begin, times = decided
-        lacking = np.setdiff1d(np.arange(begin, begin + len(times)), answer.points)
-        stamps = from_numpy(times[lacking - begin])
-        nulls = [pa.nulls(len(lacking), field.type) for field in list(rows.schema)[2:]]
-        named = [shown(stamps, self._time_type), from_numpy(lacking + first), *nulls]
-        parts = [rows, pa.RecordBatch.from_arrays(named, schema=rows.schema)]
-        marks = [np.ones(rows.num_rows, bool), np.zeros(len(lacking), bool)]
-        both = pa.Table.from_batches(parts).append_column(HOLDS, from_numpy(np.concatenate(marks)))
-        order = np.argsort(np.concatenate([answer.points, lacking]), kind="stable")
-        return both.take(from_numpy(order)).combine_chunks().to_batches()[0]
-
-    def _batch(self, place: int, answer: Answer, begin: int, first: int, most: int = _MOST_ROWS) -> pa.RecordBatch:
-        part = slice(begin, begin + most)
-        times = from_numpy(answer.times[part])
-        arrays = [shown(times, self._time_type)]
-        arrays.append(from_numpy(answer.points[part] + first))
-        schema = self.schemas[place]
-        fields = [schema.field(0), schema.field(1)]
-        for column, field in enumerate(list(schema)[2:]):
-            array = _array(answer.column(column, part), field.type, field.name)
-            arrays.append(array)
-            fields.append(field if array.type == field.type else pa.field(field.name, array.type))
-        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+                for begin in range(0, len(part), MOST_ROWS):
+                    yield place, batch_of(part, self.schemas[place], first, slice(begin, begin + MOST_ROWS))
 
     @property
     def kept_rows(self) -> int:
@@ -290,7 +256,7 @@ class PolicyRunner:
 def runner_of(
     policies: Sequence[Policy],
     automaton: Mode | None,
-    time_type: pa.DataType,
+    time_type: pa.DataType | None,
     per_second: int,
     *,
     every_time_point: bool = False,
@@ -299,19 +265,6 @@ def runner_of(
     """What runs policies: to valuations, or to verdicts where there is a mode of an automaton; as `PolicyRunner`."""
     if automaton is None:
         return PolicyRunner(policies, time_type, per_second, every_time_point=every_time_point, **options)
-    return VerdictRunner(policies, automaton, time_type, per_second, **options)
+    from hamlet.policies.verdicts.automata import VerdictRunner  # whose automata nothing else needs
 
-
-def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:
-    """A column of values; integers of more than 64 bits make it one of decimals."""
-    if isinstance(values, pa.Array):
-        return values
-    try:
-        return from_list(values, kind)
-    except (OverflowError, pa.ArrowInvalid):
-        if kind != pa.int64():
-            raise
-    try:
-        return pa.array([Decimal(value) for value in values], _WIDE)
-    except (OverflowError, pa.ArrowInvalid) as error:
-        raise DataError(f"a value of {name} has more than 76 digits, and rows cannot hold it") from error
+    return VerdictRunner(policies, automaton, pa.int64() if time_type is None else time_type, per_second, **options)

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from hamlet.engine.live_filter import LiveFilter
 from hamlet.errors import DataError, LateError, RestoreError
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
-from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.columnar import Encoder, encoder_of
 from hamlet.output.time_text import time_text
 from hamlet.policies.analysis.policy import Policy

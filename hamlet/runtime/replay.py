@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from hamlet.errors import DataError, OptionError
-from hamlet.input.files import similar_file
+from hamlet.errors import DataError, OptionError, similar_file
 from hamlet.input.live.line_times import TimeText, seconds_in, sniffed, time_text
 from hamlet.input.live.sources import form_of
 

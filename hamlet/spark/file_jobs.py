@@ -31,7 +31,7 @@ from hamlet.spark.layers import LAYERED, is_layered
 from hamlet.spark.online import QueryWork
 from hamlet.spark.options import Batch, Stream, SubmitOptions, SubmitStreamOptions, job_of
 from hamlet.spark.output import written
-from hamlet.spark.scaling import CELLS_PER_SLICE, kept_plan, planned
+from hamlet.spark.scaling import CELLS_PER_SLICE, Plan, kept_plan, planned
 from hamlet.spark.session import session, translated, watched
 
 _LOG = logging.getLogger("hamlet")
@@ -260,8 +260,8 @@ def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: st
                 job.look(chosen.choice)
             return job, query_work(job, frame, chosen.lateness, chosen.late)
 
-        def running(skip: Sequence[str]) -> tuple[QueryWork, DataFrame]:
-            job, work = made(skip)
+        def running(plan: Plan) -> tuple[QueryWork, DataFrame]:
+            job, work = made(plan.read)
             return work, job.everything()
 
         job, work = made(())

@@ -25,9 +25,19 @@ from hamlet.spark.counters import DroppedParam
 from hamlet.spark.frames import Events
 from hamlet.spark.input import arriving, local_output, local_path
 from hamlet.spark.options import Follow
-from hamlet.spark.scaling import CELLS_PER_SLICE, UNEVEN, Plan, balanced, kept_plan, largest_share, moved, planned
+from hamlet.spark.scaling import (
+    CELLS_PER_SLICE,
+    UNEVEN,
+    Plan,
+    balanced,
+    kept_plan,
+    largest_share,
+    moved,
+    planned,
+    spread,
+)
 from hamlet.spark.session import at_the_end, session, translated
-from hamlet.spark.sliced import TimedWork, Work
+from hamlet.spark.sliced import Recut, TimedWork, Work, recut
 
 _LOOK = 2  # seconds between two looks at a job
 
@@ -139,7 +149,15 @@ def follow(
                 frame = arrived(skip)
                 return frame.select(*(frame[f"c{known.names.index(name)}"] for name in work.events.names))
 
-            going(spark, checkpoint, layout, chosen, written, lambda skip: (work, numbered(skip)), ours=ours)
+            going(
+                spark,
+                checkpoint,
+                layout,
+                chosen,
+                written,
+                lambda plan: (work if plan.shares is None else work.again(plan.shares), numbered(plan.read)),
+                ours=ours,
+            )
     notes = [*work.notes, *notes_of(dropped.value)]
     counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
     return {**counts, "notes": notes}
@@ -151,7 +169,7 @@ def going(
     layout: Plan,
     chosen: Follow,
     written: Written,
-    made: Callable[[Sequence[str]], tuple[Work, DataFrame]],
+    made: Callable[[Plan], tuple[Work, DataFrame]],
     *,
     ours: bool,
 ) -> None:
@@ -166,18 +184,20 @@ def going(
     chosen : Follow
     written : Written
     made : callable
-        From the files that are not to be read, the work and its events.
+        From the plan, the work and its events.
     ours : bool
         Whether the session was made for the job.
     """
+    cut = _Cut()
     while True:
         if ours:
             spark.conf.set("spark.sql.shuffle.partitions", str(layout.slices))  # as many as there are slices
         own = layout.folder(checkpoint)
         files = None if local_path(checkpoint) is None else FilesRead(own, checkpoint)
-        balance = _Balance(layout, chosen)
+        balance = _Balance(layout, chosen, cut)
         written.first, written.balance, written.moved = layout.first, balance.look, False
-        work, events = made(layout.read)
+        work, events = made(layout)
+        cut.work = work if isinstance(work, TimedWork) and work.reach is not None else None
         rows = closed(work, events, layout, layout.initial(checkpoint))
         query = chosen.writer(rows, own).outputMode("append").foreachBatch(written.take).start()
         try:
@@ -187,14 +207,44 @@ def going(
                 raise
         if not written.moved or query.exception() is None:  # it has come to its end
             return
-        layout = moved(spark, checkpoint, layout, balanced(written.loads, layout.places))
+        places = balanced(written.loads, layout.places)
+        layout = moved(spark, checkpoint, layout, places, cut.cells if balance.cuts(written.loads) else None)
+
+
+class _Cut:
+    """Cuts cells anew where moving them is not enough.
+
+    Attributes
+    ----------
+    work : TimedWork or None
+        What runs, where its cells can be cut anew.
+    """
+
+    def __init__(self) -> None:
+        self.work: TimedWork | None = None
+        self.slices = 1
+        self._reached = 1.0  # by the last cut: the load of the largest slice over the mean
+
+    def helps(self, loads: dict[int, int], places: Sequence[int]) -> bool:
+        """Whether it may, where cells are in the best places: not once more for what the last cut has left as it is."""
+        return self.work is not None and largest_share(loads, places) >= max(UNEVEN, 1.1 * self._reached)
+
+    def cells(self, saved: Sequence[bytes | None]) -> Recut | None:
+        """Cells in other shares; None where they stay as they are."""
+        assert self.work is not None
+        found = recut(self.work, saved)
+        if found is not None:
+            even = spread(len(found.states), self.slices)
+            self._reached = largest_share(found.loads, balanced(found.loads, even))
+        return found
 
 
 class _Balance:
     """Looks at how even slices are, micro-batch by micro-batch."""
 
-    def __init__(self, layout: Plan, chosen: Follow) -> None:
-        self._layout, self._adaptive = layout, chosen.adaptive
+    def __init__(self, layout: Plan, chosen: Follow, cut: _Cut) -> None:
+        self._layout, self._adaptive, self._cut = layout, chosen.adaptive, cut
+        cut.slices = layout.slices
         self.first = layout.first
         self.shares: dict[int, float] = {}
 
@@ -202,7 +252,11 @@ class _Balance:
         """Whether cells are to be moved after a micro-batch."""
         self.shares[batch] = share = largest_share(loads, self._layout.places)
         places = self._layout.places
-        return self._adaptive and share >= UNEVEN and balanced(loads, places) != places
+        return self._adaptive and share >= UNEVEN and (balanced(loads, places) != places or self.cuts(loads))
+
+    def cuts(self, loads: dict[int, int]) -> bool:
+        """Whether cells are cut anew, since moving them is not enough."""
+        return self._cut.helps(loads, balanced(loads, self._layout.places))
 
 
 def notes_of(dropped: dict[str, Dropped]) -> list[str]:

@@ -40,7 +40,8 @@ from pyspark.sql.types import (
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
 from hamlet.input.csvform import CsvForm, Dropped
-from hamlet.input.files import Folder, format_of, lacking, leaves, open_paths
+from hamlet.input.files import Folder, lacking, leaves, open_paths
+from hamlet.input.formats import format_of
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period

@@ -160,6 +160,8 @@ class PatternWork(TimedWork):
 class PatternSlice:
     """A matcher over the rows of a slice."""
 
+    points = 0  # its rows number none
+
     def __init__(self, work: PatternWork, matcher: Matcher) -> None:
         self._work, self._matcher = work, matcher
 

@@ -28,8 +28,9 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.frontend.reports import Reports
 from hamlet.input.csvform import BadRows, CsvForm
-from hamlet.input.files import columns_of, event_files, format_of, matching, open_path
+from hamlet.input.files import columns_of, event_files, matching, open_path
 from hamlet.input.files_protocol import Reader
+from hamlet.input.formats import format_of
 from hamlet.input.missing import MissingColumns, finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness

@@ -29,6 +29,7 @@ from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of
 from hamlet.parallel.routing.rates import rates_from as rates_of_formula
 from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
+from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.formula import per_second_of
@@ -204,11 +205,11 @@ class FrameTasks:
             raise DataError(f"the DataFrame has no column {missing[0]!r}; it has {', '.join(schema.names)}")
         self.schema = pa.schema([schema.field(name) for name in names])
         self.clock = schema_of(self.schema, key, options.type_column, options.time_unit, source="the DataFrame").clock
-        self._time_type, self._per_second = self.clock.shown_type, per_second_of(self.clock)
+        self._time_type, self.per_second = self.clock.shown_type, per_second_of(self.clock)
 
     def runner(self) -> PolicyRunner:
         """What evaluates the policy."""
-        return self.shipment.runner(self._time_type, self._per_second)
+        return self.shipment.runner(self._time_type, self.per_second)
 
     def routed(self, slicer: JointSlicer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Events as packets for the slices that need them."""
@@ -220,10 +221,14 @@ class FrameTasks:
             numbers = pa.array([slice for slice, _ in pairs], pa.int32())
             yield pa.RecordBatch.from_arrays([numbers, pa.array(packets, pa.binary())], ["slice", "events"])
 
+    def chunks(self, batch: pa.RecordBatch) -> Iterator[LogChunk]:
+        """Events as relations; each is a time-point."""
+        yield from self._tables(time_points="event").feed(batch)
+
     def needs(self, slicer: JointSlicer, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Which slices need which events; of shape (rows, slices)."""
         needs = np.zeros((batch.num_rows, slicer.slices), np.bool_)
-        for chunk in self._tables(time_points="event").feed(batch):
+        for chunk in self.chunks(batch):
             for slice, part in enumerate(slicer.route(chunk)):
                 for points, _ in part.relations.values():
                     needs[points, slice] = True

@@ -6,6 +6,7 @@ slices find is kept by the one that the valuation belongs to.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import asdict
 from typing import Any, Unpack
 
@@ -23,19 +24,21 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
 from hamlet.output.time_text import time_text
 from hamlet.parallel.routing.joint import JointSlicer
-from hamlet.parallel.routing.rates import Rates, dimensions_of
+from hamlet.parallel.routing.rates import Rates, dimensions_of, kept_rates, rates_again, rates_of
 from hamlet.policies import Monitor, Policy
+from hamlet.policies.analysis.reach import reach_of
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.runner import PolicyRunner
+from hamlet.policies.syntax.formula import Formula
 from hamlet.runtime.options import takes
 from hamlet.spark.continuous import Sink, TimedSink
 from hamlet.spark.following import Reading, follow
 from hamlet.spark.frames import Events
 from hamlet.spark.options import PolicyStream, PolicyStreamOptions, job_of
 from hamlet.spark.policies import FrameTasks, shipment_of
-from hamlet.spark.sliced import TimedWork
+from hamlet.spark.sliced import TimedWork, joined, unjoined
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 
@@ -89,7 +92,7 @@ def submit_stream(
         return _columns_of(policy, runner, run, reader)
 
     def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
-        work = policy_work(policy, events.schema, run, slices, chosen.statistics)
+        work = policy_work(policy, events.schema, run, slices, chosen.statistics, adaptive=chosen.adaptive)
         name, form = policy.name, chosen.output_format
         return work, TimedSink(work, "policy", name, form, tuples=tuple(runner.tuples[0]))
 
@@ -126,14 +129,23 @@ def _check(options: OnlineOptions) -> None:
 
 
 def policy_work(
-    policy: Policy, events: pa.Schema, options: OnlineOptions, slices: int, statistics: Rates | None = None
+    policy: Policy,
+    events: pa.Schema,
+    options: OnlineOptions,
+    slices: int,
+    statistics: Rates | None = None,
+    *,
+    adaptive: bool = False,
 ) -> PolicyWork:
     """A policy over events of these columns."""
     _check(options)
     formula = goal(policy.formula, options.negate)[0]
     if not dimensions_of(formula) or options.time_points == "event":
         slices = 1  # no variable to slice by; each event is a time-point, which every slice would need
-    return PolicyWork(policy, events, options, JointSlicer(formula, slices, statistics))
+    work = PolicyWork(policy, events, options, JointSlicer(formula, slices, statistics))
+    if adaptive and slices > 1:
+        work.keep_lately()
+    return work
 
 
 def policy_frame(
@@ -160,6 +172,29 @@ class PolicyWork(TimedWork):
         self.slicer = slicer
         self.rows = self._tasks.runner().schemas[0]
 
+    def keep_lately(self) -> None:
+        """Keep the events that matter to what is not decided: their cells can be cut anew."""
+        reach = reach_of(self.formula, self._tasks.per_second)
+        # What the watermark leaves open lies at most one reach behind it, and is decided by as much before.
+        self.reach = None if reach is None else 2 * reach + 1
+
+    @property
+    def formula(self) -> Formula:
+        """What is monitored."""
+        return goal(self._tasks.shipment.policy.formula, self.options["negate"])[0]
+
+    def recut(self, events: pa.RecordBatch) -> tuple[Any, PolicyWork]:
+        """Shares, and values with shares of their own, by the rates of some events."""
+        rates = rates_of(self.formula, self._tasks.chunks(events))
+        shares = kept_rates(rates, self.slices)
+        return shares, self.again(shares)
+
+    def again(self, shares: Any) -> PolicyWork:
+        """The policy in other shares."""
+        found = copy(self)
+        found.slicer = JointSlicer(self.formula, self.slices, rates_again(shares, self.formula))
+        return found
+
     def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
         """Ticks and orders."""
         return self._tasks.key.columns_of(events)
@@ -184,7 +219,18 @@ class PolicySlice:
 
     def __init__(self, work: PolicyWork, policy: Policy, slice: int, saved: bytes | None) -> None:
         self._work, self._slice = work, slice
-        self._monitor = Monitor(policy, **work.options) if saved is None else Monitor.restore(policy, saved)
+        before, monitor = (b"0", None) if saved is None else unjoined(saved)
+        self._before = int(before)  # time-points of a monitor that began earlier, where this one goes on
+        self._monitor = Monitor(policy, **work.options) if monitor is None else Monitor.restore(policy, monitor)
+
+    @property
+    def points(self) -> int:
+        """Time-points so far."""
+        return self._before + self._monitor._runner.points
+
+    @points.setter
+    def points(self, points: int) -> None:
+        self._before = points - self._monitor._runner.points
 
     @property
     def kept_bytes(self) -> int:
@@ -206,9 +252,15 @@ class PolicySlice:
 
     def _own(self, found: list[tuple[int, pa.RecordBatch]]) -> list[pa.RecordBatch]:
         """The rows whose valuation belongs to the slice."""
-        work = self._work
-        return [work.slicer.keep(rows, self._slice).cast(work.rows) for _, rows in found if rows.num_rows]
+        return [self._numbered(rows) for _, rows in found if rows.num_rows]
+
+    def _numbered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        own = self._work.slicer.keep(rows, self._slice)
+        if self._before:
+            place = own.schema.get_field_index("time_point")
+            own = own.set_column(place, own.schema.field(place), pc.add(own.column(place), self._before))
+        return own.cast(self._work.rows)
 
     def save(self) -> bytes:
-        """The monitor."""
-        return self._monitor.save()
+        """The monitor, and how many time-points there were before it."""
+        return joined([str(self._before).encode(), self._monitor.save()])

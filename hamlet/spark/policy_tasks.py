@@ -31,7 +31,8 @@ from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of, rates_
 from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.logs.source import Source, TableSource, open_source
+from hamlet.policies.logs.source import Source, open_source
+from hamlet.policies.logs.table_source import TableSource
 from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.signature import Signature
 from hamlet.runtime.expected import Expected

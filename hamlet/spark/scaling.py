@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,6 +24,7 @@ from hamlet.errors import RestoreError
 from hamlet.spark.cell_states import whole
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun
 from hamlet.spark.input import local_path
+from hamlet.spark.sliced import Recut
 
 PLAN = "cells.json"
 CELLS_PER_SLICE = 4  # when a job begins: up to so many times its slices have work to do later
@@ -45,12 +47,15 @@ class Plan:
         The number of the first micro-batch since then.
     read : tuple of str
         Files that were read before.
+    shares : object
+        By what the work was cut anew, as JSON; None where it is as it began.
     """
 
     places: tuple[int, ...]
     generation: int = 0
     first: int = 0
     read: tuple[str, ...] = field(default=())
+    shares: Any = None
 
     @property
     def cells(self) -> int:
@@ -90,7 +95,8 @@ def kept_plan(checkpoint: str) -> Plan | None:
     place = folder / PLAN
     try:
         found = json.loads(place.read_text())
-        return Plan(tuple(found["places"]), found["generation"], found["first"], tuple(found["read"]))
+        places, read = tuple(found["places"]), tuple(found["read"])
+        return Plan(places, found["generation"], found["first"], read, found.get("shares"))
     except FileNotFoundError:
         if is_begun(folder) and (folder / "offsets").is_dir():
             raise RestoreError(
@@ -142,8 +148,14 @@ def planned(spark: SparkSession, checkpoint: str, kept: Plan | None, cells: int,
     return kept if places == kept.places else moved(spark, checkpoint, kept, places)
 
 
-def moved(spark: SparkSession, checkpoint: str, kept: Plan, places: Sequence[int]) -> Plan:
-    """Cells as the last micro-batch left them, in other slices."""
+def moved(
+    spark: SparkSession,
+    checkpoint: str,
+    kept: Plan,
+    places: Sequence[int],
+    cut: Callable[[Sequence[bytes | None]], Recut | None] | None = None,
+) -> Plan:
+    """Cells as the last micro-batch left them, in other slices; or, where `cut` gives them, others in their place."""
     old = kept.folder(checkpoint)
     check_parts(Path(old))
     last, read = FilesRead(old, checkpoint).committed()
@@ -165,6 +177,12 @@ def moved(spark: SparkSession, checkpoint: str, kept: Plan, places: Sequence[int
         rows = _states(spark, old, last).toLocalIterator()
         for cell, parts in groupby(rows, itemgetter("cell")):
             Path(folder, str(cell)).write_bytes(whole([bytes(each["saved"]) for each in parts]))
+    fresh = None if cut is None else cut([loaded(str(folder), cell) for cell in range(kept.cells)])
+    if fresh is not None:
+        for cell, state in enumerate(fresh.states):
+            Path(folder, str(cell)).write_bytes(state)
+        even = spread(kept.cells, kept.slices)
+        plan = replace(plan, places=balanced(fresh.loads, even), shares=fresh.shares)
     write_plan(checkpoint, plan)
     for name in _SPARKS if not kept.generation else ():
         place = Path(old, name)

@@ -11,6 +11,7 @@ import json
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -112,7 +113,15 @@ def unjoined(data: bytes) -> list[bytes]:
 
 
 class Submonitor(Protocol):
-    """A monitor that gets events in order, once no earlier one can come."""
+    """A monitor that gets events in order, once no earlier one can come.
+
+    Attributes
+    ----------
+    points : int
+        The time-points that it was given, where its rows number them; the next one has this number.
+    """
+
+    points: int
 
     @property
     def kept_bytes(self) -> int: ...  # noqa: D102
@@ -145,8 +154,12 @@ class TimedWork(ABC):
         Of the result.
     notes : tuple of str
         What a user should know of how it runs.
+    reach : int or None
+        The ticks up to the watermark whose events a monitor needs that begins anew there; they are kept, so that events
+        can be cut in other shares. None where shares stay.
     """
 
+    reach: int | None = None
     tells_steps = False  # whether all slices hear of all times
     notes: tuple[str, ...] = ()
     rows: pa.Schema
@@ -166,6 +179,14 @@ class TimedWork(ABC):
     def monitor(self, slice: int, first: int, saved: bytes | None) -> Submonitor:
         """The monitor of a slice; `first` is the tick of the first event of all slices."""
 
+    def recut(self, events: pa.RecordBatch) -> tuple[Any, TimedWork]:
+        """By what to cut events such as these, as JSON, and the work that is cut so; as many slices as before."""
+        raise NotImplementedError
+
+    def again(self, shares: Any) -> TimedWork:
+        """The work that is cut by what `recut` gave."""
+        raise NotImplementedError
+
     @abstractmethod
     def time_text(self, tick: int) -> str:
         """A time for a message."""
@@ -177,20 +198,8 @@ class TimedWork(ABC):
             ticks, orders = self.times(events)
             places = np.arange(row, row + len(ticks))
             row += len(ticks)
-            needs = self.needs(events)
-            firsts, steps = self._steps(ticks, orders)
-            claimed = np.zeros(len(ticks), np.bool_)
-            packets: list[bytes | None] = []
-            for slice in range(self.slices):
-                rows = np.nonzero(needs[:, slice])[0]
-                parts = np.where(claimed[rows], COPY, MINE)
-                claimed[rows] = True
-                if len(firsts):
-                    known = np.zeros(len(firsts), np.bool_)
-                    known[steps[rows]] = True
-                    parts = np.concatenate([parts, np.full(int((~known).sum()), STEP)])
-                    rows = np.concatenate([rows, firsts[~known]])
-                packets.append(self._packet(ticks[rows], places[rows], parts, events.take(pa.array(rows))))
+            parts = self._parts(events, ticks, orders, places)
+            packets = [as_bytes(part) if part.num_rows else None for part in parts]
             count = self.slices
             read = [len(ticks), *[0] * (count - 1)]
             told = [int(ticks.min())] * count, [int(ticks.max())] * count
@@ -206,12 +215,32 @@ class TimedWork(ABC):
         _, firsts, steps = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         return firsts, steps.reshape(-1)
 
-    @staticmethod
-    def _packet(ticks: Int64Array, places: Int64Array, parts: Any, events: pa.RecordBatch) -> bytes | None:
-        if not len(ticks):
-            return None
-        head = [pa.array(ticks), pa.array(places), pa.array(parts, pa.int8())]
-        return as_bytes(pa.RecordBatch.from_arrays([*head, *events.columns], [*_HEAD, *events.schema.names]))
+    def _parts(
+        self, events: pa.RecordBatch, ticks: Int64Array, orders: Int64Array | None, places: Int64Array
+    ) -> Iterator[pa.RecordBatch]:
+        """The events of each slice, and its steps, behind columns that say what they are."""
+        needs = self.needs(events)
+        firsts, steps = self._steps(ticks, orders)
+        claimed = np.zeros(len(ticks), np.bool_)
+        for slice in range(self.slices):
+            rows = np.nonzero(needs[:, slice])[0]
+            kinds = np.where(claimed[rows], COPY, MINE)
+            claimed[rows] = True
+            if len(firsts):
+                known = np.zeros(len(firsts), np.bool_)
+                known[steps[rows]] = True
+                kinds = np.concatenate([kinds, np.full(int((~known).sum()), STEP)])
+                rows = np.concatenate([rows, firsts[~known]])
+            head = [pa.array(ticks[rows]), pa.array(places[rows]), pa.array(kinds, pa.int8())]
+            columns = events.take(pa.array(rows)).columns
+            yield pa.RecordBatch.from_arrays([*head, *columns], [*_HEAD, *events.schema.names])
+
+    def parts(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The same for events that were packed before, in the order of time."""
+        data = events.select(events.schema.names[len(_HEAD) :])
+        ticks, orders = self.times(data)
+        for part in self._parts(data, ticks, orders, events.column(1).to_numpy()):
+            yield part.take(pa.array(np.argsort(part.column(0).to_numpy(), kind="stable")))
 
     def opened(self, slice: int, saved: bytes | None) -> TimedSlice:
         """A slice, as the micro-batch before has left it."""
@@ -230,13 +259,31 @@ class TimedSlice:
         self._held: list[pa.RecordBatch] = []
         self._taken: list[pa.RecordBatch] = []
         self._monitor: Submonitor | None = None
+        self._past: list[pa.RecordBatch] = []  # what the monitor was given lately, where that is kept
+        self._since: int | None = None  # events from this tick on are there; None where all are
         if saved is not None:
-            head, held, monitor = unjoined(saved)
-            self._before, self._first = json.loads(head)
-            self._held = from_bytes(held) if held else []
-            if monitor:
+            state = _State.of(saved)
+            self._before, self._first, self._since = state.before, state.first, state.since
+            self._held, self._past = state.held, state.past if work.reach is not None else []
+            if state.monitor:
                 assert self._first is not None
-                self._monitor = work.monitor(slice, self._first, monitor)
+                self._monitor = work.monitor(slice, self._first, state.monitor)
+                if work.reach is not None and not state.keeps:
+                    self._since = state.before
+            elif state.points:
+                self._begin_anew(state.points)
+
+    def _begin_anew(self, points: int) -> None:
+        """A monitor where the cells were cut anew, at a time-point of this number: what it says of them is known."""
+        assert self._before is not None
+        assert self._first is not None
+        self._monitor = self._work.monitor(self._slice, self._first, None)
+        events = _whole(self._past)
+        if events is not None:
+            steps = events.column(2).to_numpy() == STEP
+            self._monitor.push(events.column(0).to_numpy(), events.select(events.schema.names[len(_HEAD) :]), steps)
+        self._monitor.advance(self._before - self._work.lateness)
+        self._monitor.points = points
 
     @property
     def late_events(self) -> int:
@@ -247,7 +294,7 @@ class TimedSlice:
     def kept_bytes(self) -> int:
         """Bytes of the monitor and of events that are held."""
         kept = 0 if self._monitor is None else self._monitor.kept_bytes
-        return kept + sum(int(batch.nbytes) for batch in self._held)
+        return kept + sum(int(batch.nbytes) for batch in (*self._held, *self._past))
 
     def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:
         """A row of `PACKED`."""
@@ -271,6 +318,7 @@ class TimedSlice:
         assert self.latest is not None
         assert self._first is not None
         fresh = self._in_time()
+        earlier = self._first if self._before is None else self._before - work.lateness
         self.latest = self.latest if self._before is None else max(self.latest, self._before)
         self._before = self.latest
         mark = self.latest - work.lateness
@@ -289,11 +337,25 @@ class TimedSlice:
                 ready = ordered.slice(0, cut)
                 steps = ready.column(2).to_numpy() == STEP
                 rows += self._monitor.push(ticks[:cut], ready.select(ready.schema.names[len(_HEAD) :]), steps)
+                if work.reach is not None:
+                    self._past.append(ready)
         if self._monitor is not None:
             rows += self._monitor.advance(mark)
+        if work.reach is not None:
+            self._forget(min(mark - work.reach, earlier))  # the events of a micro-batch say what comes how often
         for batch in rows:
             if batch.num_rows:
                 yield self._slice, as_bytes(batch)
+
+    def _forget(self, tick: int) -> None:
+        """Leave out events before a tick."""
+        events = _whole(self._past)
+        if events is None:
+            return
+        begin = int(np.searchsorted(events.column(0).to_numpy(), tick))
+        if begin:
+            self._since = tick if self._since is None else max(tick, self._since)
+        self._past = [events.slice(begin)]
 
     def _in_time(self) -> list[pa.RecordBatch]:
         """The events of this micro-batch in the order of arrival, without those that are late."""
@@ -331,10 +393,119 @@ class TimedSlice:
 
     def save(self) -> bytes:
         """What is known of time, the events that are held, and the monitor."""
-        held = _whole(self._held)
-        head = json.dumps([self._before, self._first]).encode()
-        monitor = b"" if self._monitor is None else self._monitor.save()
-        return joined([head, b"" if held is None else as_bytes(held), monitor])
+        monitor, points = (b"", 0) if self._monitor is None else (self._monitor.save(), self._monitor.points)
+        keeps = self._work.reach is not None
+        held, past = ([each] if each is not None else [] for each in (_whole(self._held), _whole(self._past)))
+        return _State(self._before, self._first, self._since, points, keeps, held, past, monitor).saved()
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a slice keeps between micro-batches.
+
+    Attributes
+    ----------
+    before, first, since : int or None
+        The latest tick, the first one, and the one from which on `past` is whole.
+    points : int
+        Time-points that the monitor was given, where it numbers them.
+    keeps : bool
+        Whether `past` is kept.
+    held, past : list of pyarrow.RecordBatch
+        Events that the monitor was not given yet, and those of lately that it was.
+    monitor : bytes
+        None of them where it has not begun.
+    """
+
+    before: int | None
+    first: int | None
+    since: int | None
+    points: int
+    keeps: bool
+    held: list[pa.RecordBatch]
+    past: list[pa.RecordBatch]
+    monitor: bytes
+
+    def saved(self) -> bytes:
+        """As bytes."""
+        head = json.dumps([self.before, self.first, self.since, self.points, self.keeps]).encode()
+        events = (as_bytes(each[0]) if each else b"" for each in (self.held, self.past))
+        return joined([head, *events, self.monitor])
+
+    @classmethod
+    def of(cls, saved: bytes) -> _State:
+        """From bytes."""
+        head, held, past, monitor = unjoined(saved)
+        events = (from_bytes(each) if each else [] for each in (held, past))
+        return cls(*json.loads(head), *events, monitor)
+
+
+@dataclass(frozen=True)
+class Recut:
+    """Cells that are cut anew.
+
+    Attributes
+    ----------
+    shares : object
+        By what, as JSON.
+    states : list of bytes
+    loads : dict of int to int
+        How many of the events that are kept each cell has now.
+    """
+
+    shares: Any
+    states: list[bytes]
+    loads: dict[int, int]
+
+
+def recut(work: TimedWork, saved: Sequence[bytes | None]) -> Recut | None:
+    """Cut the events that cells keep by what they are now; each cell begins anew with its own.
+
+    None where that cannot be: some cell has not begun, or not kept what is needed for as long.
+    """
+    states = [_State.of(each) for each in saved if each is not None]
+    one = states[0] if states else None
+    if work.reach is None or one is None or one.before is None or len(states) < len(saved):
+        return None
+    mark = one.before - work.lateness
+    if any(not each.keeps or (each.since is not None and each.since > mark - work.reach) for each in states):
+        return None
+    if any((each.before, each.points) != (one.before, one.points) for each in states):
+        return None
+    events = _gathered(work, states)
+    if events is None:
+        return None
+    shares, fresh = work.recut(events.select(events.schema.names[len(_HEAD) :]))
+    parts = fresh.parts(events)
+    made, loads = [], dict[int, int]()
+    for cell, part in enumerate(parts):
+        cut = int(np.searchsorted(part.column(0).to_numpy(), mark)) if one.points else 0
+        held, past = [part.slice(cut)] if cut < part.num_rows else [], [part.slice(0, cut)] if cut else []
+        loads[cell] = int(np.count_nonzero(part.column(2).to_numpy() != STEP))
+        made.append(_State(one.before, one.first, one.since, one.points, True, held, past, b"").saved())
+    return Recut(shares, made, loads)
+
+
+def _gathered(work: TimedWork, states: Sequence[_State]) -> pa.RecordBatch | None:
+    """All events that cells keep, each once, and one of each time at which no cell needs any; in the order of time."""
+    mine: list[pa.RecordBatch] = []
+    for place, state in enumerate(states):
+        for batch in (*state.past, *state.held):
+            parts = batch.column(2).to_numpy()
+            mine.append(batch.filter(pa.array((parts == MINE) | ((parts == STEP) & (place == 0)))))
+    events = _whole(mine)
+    if events is None:
+        return None
+    ticks, orders = work.times(events.select(events.schema.names[len(_HEAD) :]))
+    is_step = events.column(2).to_numpy() == STEP
+    order = np.lexsort((is_step, ticks) if orders is None else (is_step, orders, ticks))
+    same = ticks[order][1:] == ticks[order][:-1]
+    if orders is not None:
+        same &= orders[order][1:] == orders[order][:-1]
+    needed = ~is_step[order]
+    needed[1:] |= ~same  # the first of its time stands for it; a step behind an event does not
+    needed[:1] = True
+    return events.take(pa.array(order[needed]))
 
 
 def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:

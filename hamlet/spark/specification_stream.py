@@ -233,6 +233,8 @@ class SpecificationWork(TimedWork):
 class SpecificationSlice:
     """A monitor over the events of a slice."""
 
+    points = 0  # its rows number none
+
     def __init__(self, work: SpecificationWork, monitor: Monitor) -> None:
         self._work, self._monitor = work, monitor
         self.form = monitor.form

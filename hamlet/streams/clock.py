@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.buffers import to_numpy
 from hamlet.input.columns import Int64Array
 from hamlet.input.input_schema import named_by
 from hamlet.input.moments import FORMS, NoTimeError, clock_of, in_seconds, joined
 from hamlet.input.widening import FRACTION
-from hamlet.language.schema import MOST_TICKS, UNITS_PER_SECOND, Clock, timestamp
+from hamlet.language.schema import MOST_TICKS, Clock, timestamp
 
 NANOSECONDS = 1_000_000_000
 

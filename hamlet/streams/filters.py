@@ -16,7 +16,8 @@ import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError, option
 from hamlet.input.csvform import CsvForm
-from hamlet.input.input_schema import missing_column, schema_of
+from hamlet.input.input_schema import schema_of
+from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import joined
 from hamlet.streams.clock import StreamClock, Times

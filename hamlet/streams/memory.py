@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from hamlet.errors import Span
 from hamlet.frontend.units import duration_text, frequency_text
-from hamlet.language.query import Span
 from hamlet.streams.evaluate._store import Store
 from hamlet.streams.program.ir import (
     Access,

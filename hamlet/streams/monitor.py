@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError, LateError, MemoryLimitError, OptionError, option
 from hamlet.input.columns import Int64Array
-from hamlet.input.input_schema import missing_column
+from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of

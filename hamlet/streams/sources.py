@@ -16,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from hamlet.errors import DataError
+from hamlet.errors import DataError, similar_file
 from hamlet.input.buffers import filled, from_texts, scalar
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource
-from hamlet.input.files import ParquetFile, event_files, format_of, matching, similar_file
+from hamlet.input.files import ParquetFile, event_files, matching
+from hamlet.input.formats import format_of
 from hamlet.input.hive import values_in
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey

@@ -6,8 +6,7 @@ import os
 from html import escape
 from pathlib import Path
 
-from hamlet.errors import Diagnostic, OptionError
-from hamlet.input.files import similar_file
+from hamlet.errors import Diagnostic, OptionError, similar_file
 from hamlet.streams.check.analysis import Checked, analyse
 from hamlet.streams.program.ir import Program, Stream
 

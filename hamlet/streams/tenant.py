@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, WorkloadError
-from hamlet.input.input_schema import missing_column
 from hamlet.input.live.table_lines import BadLineError, header_of, without_place
+from hamlet.input.missing import missing_column
 from hamlet.input.readers import OpenTable, table_of
 from hamlet.input.widening import widen
 from hamlet.output.columnar import Encoder, encoder_of

@@ -15,7 +15,7 @@ import pytest
 
 import hamlet
 from hamlet import DataError, policies, streams
-from hamlet.input.moments import decimal_text
+from hamlet.frontend.units import decimal_text
 
 NANOSECONDS = 10**9
 QUERIES = [

@@ -167,6 +167,26 @@ def test_sockets(folder: Path) -> None:
     assert not os.path.exists(path)
 
 
+def test_row_patterns_from_one_socket_file_to_another(folder: Path) -> None:
+    clause = "ORDER BY time MEASURES FIRST(x) AS x, COUNT(*) AS n PATTERN (p q) DEFINE p AS x > 0, q AS x > PREV(x)"
+    (folder / "m.sql").write_text(f"SELECT * FROM events MATCH_RECOGNIZE ({clause})")
+    path, out = str(folder / "in.sock"), str(folder / "out.sock")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(out)
+        listener.listen()
+        receiver = Receiver(listener)
+        with running("run", "m.sql", "--input", f"unix:{path}", "--output", f"unix:{out}") as run:
+            sent(path, b'{"time": 1, "x": 1}\n{"time": 2, "x": 2}\n{"time": 3, "x": 5}\n')
+            until(lambda: receiver.data.count(b"\n") == 1)  # while the connection is over and the stream is not
+            sent(path, b'{"time": 4, "x": 7}\n{"time": 5, "x": 1}\n')
+            until(lambda: receiver.data.count(b"\n") == 2)
+            err = stopped(run)
+        receiver.join(WAIT)
+    assert [tuple(json.loads(line).values())[-2:] for line in receiver.data.splitlines()] == [(1, 2), (5, 2)]
+    assert "after 5 events" in err
+    assert not os.path.exists(path)
+
+
 def test_what_cannot_be_listened_to(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken, socket.socket(socket.AF_UNIX) as file:
         taken.bind(("127.0.0.1", 0))

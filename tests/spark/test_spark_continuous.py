@@ -342,6 +342,35 @@ def test_states_move_to_where_there_is_less_to_do(
     assert [row for row in written(tmp_path / "out") if str(END) not in row] == expected
 
 
+def test_a_policy_is_cut_anew_where_a_heavy_user_moves(
+    store: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A user with two thirds of the events has shares of their own, and another one after them; no row changes."""
+    assert store is not None
+    lot = random.Random(4)
+    users = [f"k{number}" for number in range(60)]
+    rows = [
+        {
+            "time": at // 4,
+            "type": lot.choice("wwd"),
+            "u": f"heavy{at // 900}" if lot.random() < 0.67 else lot.choice(users),
+            "a": lot.randrange(1000),
+        }
+        for at in range(1800)
+    ]
+    last = {"time": END, "type": "w", "u": "x", "a": 0}
+    for number in range(6):
+        part = rows[300 * number : 300 * number + 300] + ([last, {**last, "time": END + 90}] if number == 5 else [])
+        put(tmp_path / "in", f"{number}.csv", csv(part))
+    sliced(tmp_path, "policy", 3, "--adaptive", "--files-per-batch", "1", "--verbose")
+    shares = [float(each) for each in re.findall(r"largest slice ([\d.]+) of the mean", capfd.readouterr().err)]
+    assert shares[0] > 1.5
+    assert max(shares[2], shares[5]) < 1.5
+    assert json.loads((tmp_path / "state" / "cells.json").read_text())["shares"] is not None
+    expected = decided("policy", pa.Table.from_pylist(rows))
+    assert [row for row in written(tmp_path / "out") if str(END) not in row] == expected
+
+
 def test_cells_go_where_least_is() -> None:
     from hamlet.spark.scaling import balanced, largest_share, spread
 

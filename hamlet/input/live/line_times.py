@@ -9,9 +9,9 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from hamlet.errors import DataError
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.live.table_lines import header_of
 from hamlet.language.moments import moment_of
-from hamlet.language.schema import UNITS_PER_SECOND
 
 _POINT = re.compile(rb"\s*@\s*(-?\d+)")
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)

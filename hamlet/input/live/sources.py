@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from hamlet.errors import DataError, OptionError
-from hamlet.input.files import similar_file
+from hamlet.errors import DataError, OptionError, similar_file
 
 READ = 1 << 20  # bytes that are read at once
 _QUICK = getattr(socket, "TCP_QUICKACK", None)  # of Linux

@@ -18,9 +18,9 @@ import pyarrow.json as pa_json
 from hamlet.errors import DataError
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS
-from hamlet.input.input_schema import missing_column
 from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
 from hamlet.input.jsonfile import ZONED
+from hamlet.input.missing import missing_column
 from hamlet.input.moments import NUMBER, NoTimeError, as_seconds, clock_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen

@@ -200,6 +200,24 @@ class Rates:
         return found
 
 
+def kept_rates(rates: Rates, slices: int) -> Any:
+    """What of rates slices depend on, as JSON: how often atoms fit, and values that may be heavy."""
+    values = [
+        [
+            [dimension, [list(each) for each in counts.items() if each[1] * slices > events]]
+            for dimension, counts in by.items()
+        ]
+        for by, events in zip(rates.values, rates.events, strict=True)
+    ]
+    return {"events": rates.events, "values": values}
+
+
+def rates_again(kept: Any, formula: Formula) -> Rates:
+    """Rates of a formula's atoms from `kept_rates`."""
+    values = [{dimension: dict(counts) for dimension, counts in by} for by in kept["values"]]
+    return Rates(atoms_of(formula, dimensions_of(formula)), list(kept["events"]), values)
+
+
 def rates_of(formula: Formula, chunks: Iterable[LogChunk], most: int | None = None) -> Rates:
     """Count the events of a stream for the atoms of a formula; of the first ones only where `most` says how many."""
     found = Rates(atoms_of(formula, dimensions_of(formula)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError
-from hamlet.input.files import NOT_UNPACKED, format_of
+from hamlet.input.formats import NOT_UNPACKED, format_of
 from hamlet.input.missing import FileColumns, finding, lacking
 
 if TYPE_CHECKING:

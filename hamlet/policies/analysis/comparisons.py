@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
+import operator as op
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
+from hamlet.arrays import np, npt, pa
 from hamlet.language.regular import RegularExpression
 from hamlet.policies.relations.values import POOLED, Codes, Pool, floats_of
 from hamlet.policies.syntax.formula import Type
@@ -22,12 +20,7 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<=": lambda left, right: left <= right,
     ">=": lambda left, right: left >= right,
 }
-_UFUNCS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": np.less,
-    ">": np.greater,
-    "<=": np.less_equal,
-    ">=": np.greater_equal,
-}
+_OF_COLUMNS: dict[str, Callable[[Any, Any], Any]] = {"<": op.lt, ">": op.gt, "<=": op.le, ">=": op.ge}
 
 
 def compare(operator: str, left: Codes, right: Codes, type: Type, pool: Pool) -> npt.NDArray[np.bool_]:
@@ -35,9 +28,9 @@ def compare(operator: str, left: Codes, right: Codes, type: Type, pool: Pool) ->
     if operator == "=":
         return np.asarray(left == right)
     if type == "float":
-        return np.asarray(_UFUNCS[operator](floats_of(left), floats_of(right)))
+        return np.asarray(_OF_COLUMNS[operator](floats_of(left), floats_of(right)))
     if type == "int" and (not len(left) or max(int(left.max()), int(right.max())) < POOLED):
-        return np.asarray(_UFUNCS[operator](left, right))
+        return np.asarray(_OF_COLUMNS[operator](left, right))
     test = COMPARE[operator]
     pairs = zip(pool.decode(left, type), pool.decode(right, type), strict=True)
     return np.fromiter((test(*pair) for pair in pairs), bool, len(left))

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.errors import DataError
 from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.policies.relations.values import POOLED, Codes, Pool, float_codes, floats_of

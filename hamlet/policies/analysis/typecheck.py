@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hamlet.errors import near_miss, one_of
+from hamlet.errors import Span, near_miss, one_of
 from hamlet.frontend.reports import Reports
-from hamlet.language.query import Span
 from hamlet.policies.syntax.formula import (
     Aggregation,
     Arithmetic,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.policies.analysis.comparisons import COMPARE, compile_pattern
 from hamlet.policies.analysis.terms import compiled, type_of
 from hamlet.policies.changes import _operators as changes

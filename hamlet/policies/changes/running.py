@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.policies.changes import _operators as changes
 from hamlet.policies.changes.made import Row, give_back, operator_of
 from hamlet.policies.operators.node import Node, Timeline

@@ -8,6 +8,7 @@ class LogMistake(Exception):
 
 class LogScanner:
     unknown: int
+    points: int
     commands: int
     def __init__(
         self, predicates: Sequence[tuple[bytes, Sequence[int], bool]], ignore_unknown: bool = ..., any_order: bool = ...

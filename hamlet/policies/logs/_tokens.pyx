@@ -12,7 +12,6 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc, strtod
 from libc.string cimport memchr, memcmp, memcpy
 
-import numpy as np
 
 cdef enum:
     MOST_FIELDS = 256  # of a tuple
@@ -150,6 +149,8 @@ cdef class LogScanner:
     ----------
     unknown : int
         Tuples left out.
+    points : int
+        Time-points since the last `take`.
     """
 
     cdef Predicate* predicates
@@ -159,7 +160,7 @@ cdef class LogScanner:
     cdef readonly int64_t unknown
     cdef readonly int64_t commands  # commands to the monitor, ``> ... <``, that were passed over
     cdef int64_t* times       # [points] the time-stamp of each time-point
-    cdef int64_t points       # time-points in `times`
+    cdef readonly int64_t points  # time-points in `times`
     cdef int64_t room         # time-points that `times` can hold
     cdef int64_t last         # the latest time-stamp
     cdef bint begun           # whether there is a latest time-stamp
@@ -592,13 +593,13 @@ cdef class LogScanner:
         """
         cdef int place, field
         cdef Predicate* each
-        times = _copied(<char*> self.times, self.points, np.int64)
+        times = _copied(<char*> self.times, self.points, "int64")
         relations = []
         for place in range(self.count):
             each = &self.predicates[place]
             if each.count:
                 columns = [_column(&each.columns[field], each.count) for field in range(each.arity)]
-                relations.append((place, _copied(<char*> each.points, each.count, np.int64), columns))
+                relations.append((place, _copied(<char*> each.points, each.count, "int64"), columns))
             each.count = 0
             for field in range(each.arity):
                 each.columns[field].used = 0
@@ -608,17 +609,21 @@ cdef class LogScanner:
 
 cdef object _column(Column* column, int64_t rows):
     if column.kind == INT:
-        return _copied(column.values, rows, np.int64)
+        return _copied(column.values, rows, "int64")
     if column.kind == FLOAT:
-        return _copied(column.values, rows, np.float64)
+        return _copied(column.values, rows, "float64")
     if column.kind == BOOL:
-        return _copied(column.values, rows, np.bool_)
+        return _copied(column.values, rows, "bool")
+    import numpy as np  # only who asks for columns needs it
+
     offsets = np.zeros(rows + 1, np.int32)
-    offsets[1:] = _copied(column.values, rows, np.int32)
+    offsets[1:] = _copied(column.values, rows, "int32")
     return offsets, column.text[:column.used]
 
 
-cdef object _copied(char* values, int64_t rows, kind):
+cdef object _copied(char* values, int64_t rows, str kind):
+    import numpy as np  # only who asks for columns needs it
+
     found = np.empty(rows, kind)
     cdef char[::1] view
     if rows:

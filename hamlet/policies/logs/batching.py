@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
+from hamlet.arrays import np, pa
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Evaluation
 

@@ -17,14 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
-from hamlet.errors import DataError, near_miss, one_of
+from hamlet.arrays import np, npt, pa
+from hamlet.errors import DataError, near_miss, one_of, similar_file
 from hamlet.input.buffers import from_numpy
 from hamlet.input.csvform import Dropped
-from hamlet.input.files import similar_file
 from hamlet.policies.logs._tokens import LogMistake, LogScanner
 
 Predicate = tuple[str, int]  # a name and a number of fields
@@ -35,7 +31,6 @@ _LINE = b"\n"
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 files may begin with
 KINDS = {"int": 0, "float": 1, "string": 2, "bool": 3}
 _COUNT_THEM = "ignore_unknown (--ignore-unknown) counts such tuples and leaves them out"
-_ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _OF_TIMES = ("back", "time", "huge time")  # mistakes of the beginning of a time-point
 _NOUNS = {"int": "an integer", "float": "a number", "bool": "true or false"}
 
@@ -166,8 +161,8 @@ class LogFile:
                     self.unknown, self.commands = scanner.unknown, scanner.commands
                     lines += block.count(b"\n", 0, taken)
                     offset += taken
-                    times, relations = scanner.take()
-                    if len(times):
+                    if scanner.points:
+                        times, relations = scanner.take()
                         yield LogChunk(first, times, self._arrays(keys, relations), offset)
                         first += len(times)
         except OSError as error:

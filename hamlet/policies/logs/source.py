@@ -6,21 +6,18 @@ import os
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from hamlet.arrays import pa
 from hamlet.errors import OptionError, option
-from hamlet.input.columns import values_of
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.csvform import CsvForm
-from hamlet.input.events import EventSource, open_events
-from hamlet.input.ordering import SortKey
-from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
-from hamlet.policies.logs.tables import Tables
-from hamlet.policies.syntax.formula import per_second_of
 from hamlet.policies.syntax.signature import Signature
 from hamlet.runtime.expected import NO_EVENTS, Expected
+
+if TYPE_CHECKING:
+    from hamlet.input.events import EventSource
 
 Progress = Callable[[int], None]
 
@@ -33,8 +30,8 @@ class Source:
     name : str
     rows : int or None
         The number of events, where it is known.
-    time_type : pyarrow.DataType
-        Of times in rows: int64, or the timestamp type of the time column.
+    shown_type : pyarrow.DataType or None
+        Of times in rows, such as the timestamp type of the time column; None for int64.
     per_second : int
         Ticks of the stream's time.
     stats : dict
@@ -45,14 +42,19 @@ class Source:
     """
 
     def __init__(
-        self, name: str, rows: int | None, time_type: pa.DataType, per_second: int, expected: Iterable[str]
+        self, name: str, rows: int | None, shown_type: pa.DataType | None, per_second: int, expected: Iterable[str]
     ) -> None:
         self.name = name
         self.rows = rows
-        self.time_type = time_type
+        self.shown_type = shown_type
         self.per_second = per_second
         self.stats: dict[str, int] = {"events": 0, "time_points": 0}
         self.expected = Expected(expected)
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type of times in rows."""
+        return pa.int64() if self.shown_type is None else self.shown_type
 
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
         """All time-points; `progress` hears of the events read so far."""
@@ -70,7 +72,7 @@ class _LogSource(Source):
     """A log in MonPoly's format."""
 
     def __init__(self, file: LogFile, time_unit: str, expected: Iterable[str]) -> None:
-        super().__init__(file.name, None, pa.int64(), UNITS_PER_SECOND[time_unit], expected)
+        super().__init__(file.name, None, None, UNITS_PER_SECOND[time_unit], expected)
         self._file = file
 
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
@@ -93,62 +95,6 @@ class _LogSource(Source):
         if commands:
             said.append(f"{commands:,} command{'s' * (commands > 1)} of the log (> ... <) passed over")
         return said
-
-
-class TableSource(Source):
-    """Events in columns."""
-
-    def __init__(
-        self,
-        events: EventSource,
-        signature: Signature,
-        wanted: Container[Predicate],
-        time_points: str,
-        counted: tuple[int, int] | None,
-    ) -> None:
-        schema = events.schema
-        clock = schema.clock
-        kind = clock.shown_type
-        super().__init__(events.name, events.rows, kind, per_second_of(clock), [each.name for each in signature])
-        self._types = schema.type_column
-        self._events = events
-        key = SortKey(clock.column, schema.order_column, events.name)
-        self._tables = Tables(
-            signature,
-            wanted,
-            events.arrow_schema,
-            key,
-            schema.type_column,
-            time_points,
-            open_columns=not schema.closed,
-            counted=counted,
-        )
-
-    @property
-    def events(self) -> EventSource:
-        """The events that are read."""
-        return self._events
-
-    def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
-        """All time-points."""
-        tables = self._tables
-        for chunk in tables.chunks(map(self._seen, self._events.batches(tables.columns, progress=progress))):
-            self.stats["time_points"] = tables.points
-            yield chunk
-        self.stats |= {"events": tables.events, "time_points": tables.points, "matched_events": tables.matched}
-        if tables.nulls:
-            self.stats["null_events"] = tables.nulls
-
-    def _seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Note the types of some events."""
-        if self.expected.missing:
-            self.expected.see(values_of(batch, self._types))
-        return batch
-
-    def _notes(self) -> list[str]:
-        """Rows that were dropped."""
-        found: list[str] = self._events.notes()
-        return found
 
 
 def is_log(source: Any, input_format: str | None) -> bool:
@@ -230,6 +176,9 @@ def open_source(
         file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
         read = [each.name for each in signature if (each.name, each.arity) in wanted]
         return _LogSource(file, columns.get("time_unit") or "s", read)
+    from hamlet.input.events import open_events  # brings in all forms of columns, which a log does without
+    from hamlet.policies.logs.table_source import TableSource
+
     events = open_events(source, input_format=input_format, wide_integers=True, **columns)
     return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 

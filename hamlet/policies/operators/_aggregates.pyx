@@ -13,8 +13,6 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-import numpy as np
-
 cdef extern from * nogil:
     """
     typedef __int128 hamlet_wide;
@@ -173,6 +171,8 @@ def swept(int kind, const int64_t[::1] ids, const int64_t[::1] first, const int6
     four int64 arrays
         Rows of groups, codes of results, and first and last time-points.
     """
+    import numpy as np  # brought in by the first columns
+
     cdef Py_ssize_t rows = ids.shape[0], events = 2 * rows, at, made = 0
     cdef int64_t row, group = -1, point, head = 0, count = 0, total = 0, code = 0, slot, middle = -1, shift
     cdef wide sum = 0, value

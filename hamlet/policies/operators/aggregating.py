@@ -7,13 +7,11 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from hamlet.arrays import np, npt
 from hamlet.policies.operators._aggregates import KINDS, swept
 from hamlet.policies.operators.node import Node, Timeline
 from hamlet.policies.relations._sweep import group
-from hamlet.policies.relations.relation import NO_INTS, Ints, Relation, coalesce, concat, empty, minus, order_by, whole
+from hamlet.policies.relations.relation import Ints, Relation, coalesce, concat, empty, minus, no_ints, order_by, whole
 from hamlet.policies.relations.values import POOLED, Pool, floats_of
 from hamlet.policies.syntax.formula import Type
 
@@ -49,7 +47,7 @@ class Aggregate(Node):
         if given is None:
             at, codes, first, last = self._one_by_one(rows, ids, until, order)
         else:
-            at, codes, first, last = swept(given.kind, ids, rows.first, rows.last, order, *given[1:])
+            at, codes, first, last = swept(given.kind, ids, rows.first, rows.last, order, *given.arguments)
         return Relation([codes, *(rows.columns[place][at] for place in self.groups)], first, last)
 
     def _compiled(self, values: Ints, ids: Ints, groups: int) -> _Given | None:
@@ -135,10 +133,15 @@ class _Given(NamedTuple):
 
     kind: int
     values: Ints
-    slots: Ints = NO_INTS
-    high: Ints = NO_INTS
+    slots: Ints | None = None
+    high: Ints | None = None
     least: int = 0
     largest: int = 0
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """All but the kind."""
+        return tuple(no_ints() if each is None else each for each in self[1:])
 
 
 def _scaled(floats: npt.NDArray[np.float64], kind: int) -> _Given | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.policies.operators.node import NEVER, Node, Timeline
 from hamlet.policies.relations.relation import Ints, Relation, coalesce, concat, empty, overlapping
 from hamlet.policies.syntax.formula import Type

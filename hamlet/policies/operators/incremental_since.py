@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.policies.relations._sweep import group
 from hamlet.policies.relations.indexed_store import Store, is_small
 from hamlet.policies.relations.relation import Ints, Relation, coalesce, concat, empty, having, split_rows

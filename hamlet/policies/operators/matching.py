@@ -15,8 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.policies.analysis.regex_automaton import Automaton
 from hamlet.policies.operators.node import NEVER, Node, Timeline
 from hamlet.policies.relations.relation import Relation, coalesce, concat, empty

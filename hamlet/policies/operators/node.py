@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.errors import RestoreError
 from hamlet.policies.relations.indexed_store import Pending
 from hamlet.policies.relations.relation import (
-    NO_INTS,
     Ints,
     Relation,
     coalesce,
     concat,
     empty,
+    no_ints,
 )
 from hamlet.policies.syntax.formula import Type
 
@@ -42,7 +41,7 @@ class Timeline:
         Room behind `times`.
     """
 
-    times: Ints = field(default_factory=lambda: NO_INTS)
+    times: Ints = field(default_factory=no_ints)
     base: int = 0
     known: int = 0
     bound: int = -NEVER

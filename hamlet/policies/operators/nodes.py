@@ -15,15 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.policies.analysis.comparisons import compare, matches, substring
 from hamlet.policies.analysis.terms import evaluate
 from hamlet.policies.operators.node import Node, Timeline
 from hamlet.policies.relations._sweep import group
 from hamlet.policies.relations.indexed_store import is_small
 from hamlet.policies.relations.relation import (
-    NO_INTS,
     Ints,
     Relation,
     coalesce,
@@ -31,6 +29,7 @@ from hamlet.policies.relations.relation import (
     empty,
     join,
     minus,
+    no_ints,
     whole,
 )
 from hamlet.policies.relations.values import Pool
@@ -180,7 +179,7 @@ class Extend(Node):
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
         rows = batch[0]
         columns, types = _named(rows, self.children[0].types)
-        made = evaluate(self.term, columns, types, len(rows), self.pool) if len(rows) else NO_INTS
+        made = evaluate(self.term, columns, types, len(rows), self.pool) if len(rows) else no_ints()
         return Relation([*rows.columns, made], rows.first, rows.last)
 
 

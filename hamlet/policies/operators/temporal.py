@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from hamlet.arrays import np
 from hamlet.policies.operators.incremental_since import StandingSince, StandingUntil
 from hamlet.policies.operators.node import NEVER, Node, Timeline
 from hamlet.policies.relations._sweep import group, group_max
 from hamlet.policies.relations.relation import (
-    NO_INTS,
     Ints,
     Relation,
     coalesce,
     concat,
     empty,
     minus,
+    no_ints,
     overlapping,
     runs,
     split_rows,
@@ -82,7 +81,7 @@ def _cuts(line: Timeline, low: int, high: int, interval: tuple[int, int | None])
     """The time-points in ``low <= i < high - 1`` behind which what a period reaches is not connected."""
     least, most = interval
     if least <= 0 or most is None or high - low < 2:
-        return NO_INTS
+        return no_ints()
     times = line.times[low - line.base : high - line.base]
     return np.flatnonzero(np.diff(times) > most - least) + low
 

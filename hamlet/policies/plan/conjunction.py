@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from hamlet.language.query import Span
+from hamlet.errors import Span
 from hamlet.policies.analysis.rewriting import conjunction, shown, variables_of
 from hamlet.policies.plan.planned_operands import TESTS, Built, UnsafeError, pushed
 from hamlet.policies.syntax.formula import (

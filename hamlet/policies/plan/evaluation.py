@@ -14,11 +14,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
-import numpy as np
-import pyarrow as pa
-
+from hamlet.arrays import np, pa
 from hamlet.frontend.reports import Reports
 from hamlet.policies.analysis.bounds import check_bounds
 from hamlet.policies.analysis.comparisons import sort_key
@@ -38,7 +37,7 @@ from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.syntax.formula import Type
 from hamlet.policies.syntax.signature import Signature
 
-Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
+Tables: TypeAlias = "Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]"
 _LARGEST_BOUND = 1 << 53
 _ROWS_AT_ONCE = 1 << 18  # of an answer that is in pieces
 _FEW_VALUES = 4096  # of the pool, which are never looked through
@@ -147,7 +146,6 @@ class Evaluation:
         self.tells_points = False
         self.in_pieces = False
         self._is_deep = any(len(policy.text) > _LONG_TEXT for policy in policies)
-        self._line = Timeline()
         problems = []
         planner = Planner(_merged(policies), per_second, self.pool)
         with deep_recursion():
@@ -171,6 +169,11 @@ class Evaluation:
         for each in self.nodes:
             if isinstance(each, Event):
                 self._by_key.setdefault(each.key, set()).update(each.places)
+
+    @cached_property
+    def _line(self) -> Timeline:
+        """The time-points, where they are in columns."""
+        return Timeline()
 
     def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
         asked, names, violations = goal(policy.formula, self.negate)

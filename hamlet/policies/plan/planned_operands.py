@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hamlet.language.query import Span
+from hamlet.errors import Span
 from hamlet.policies.analysis.rewriting import negation
 from hamlet.policies.operators.node import Node
 from hamlet.policies.syntax.formula import (

@@ -8,8 +8,6 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
-import numpy as np
-
 
 cdef inline uint64_t _mix(uint64_t h) noexcept nogil:
     h ^= h >> 32
@@ -33,6 +31,7 @@ def group(list columns, Py_ssize_t rows):
     (int64 array of shape (rows,), int64 array of shape (groups,))
         Each row's group, numbered by first occurrence, and the first row of each group.
     """
+    import numpy as np  # brought in by the first columns
     ids_array = np.zeros(rows, np.int64)
     if not columns or rows == 0:
         return ids_array, np.zeros(1 if rows else 0, np.int64)
@@ -128,6 +127,7 @@ cdef void _release(Pairs* pairs) noexcept:
 
 
 cdef _arrays(Pairs* pairs):
+    import numpy as np  # brought in by the first columns
     left = np.empty(pairs.count, np.int64)
     right = np.empty(pairs.count, np.int64)
     cdef int64_t[::1] one, two
@@ -253,6 +253,7 @@ def joined(const int64_t[::1] ids, const int64_t[::1] first, const int64_t[::1] 
     (int64 array, int64 array)
         The rows with which periods begin, ascending, and where periods end.
     """
+    import numpy as np  # brought in by the first columns
     cdef Py_ssize_t n = ids.shape[0], i, made = 0
     cdef int64_t at
     begins_array, ends_array = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -273,6 +274,7 @@ def joined(const int64_t[::1] ids, const int64_t[::1] first, const int64_t[::1] 
 
 def group_max(const int64_t[::1] ids, const int64_t[::1] values, Py_ssize_t groups):
     """The largest value of each group; every group has a row."""
+    import numpy as np  # brought in by the first columns
     result_array = np.full(groups, -2**63, np.int64)
     cdef int64_t[::1] result = result_array
     cdef Py_ssize_t i
@@ -326,6 +328,7 @@ cdef class Index:
 
     def add(self, list columns, Py_ssize_t end):
         """Put in the rows from `rows` on and before `end` of some columns; all of them, or none where memory ends."""
+        import numpy as np  # brought in by the first columns
         cdef Py_ssize_t begin = self.rows, i, place, size = self.size
         cdef uint64_t[::1] hashed
         cdef const int64_t[::1] column
@@ -395,6 +398,7 @@ cdef class Index:
         (int64 array, int64 array)
             Places of keys, ascending, and rows.
         """
+        import numpy as np  # brought in by the first columns
         cdef Py_ssize_t i
         cdef int64_t row
         cdef int64_t* link

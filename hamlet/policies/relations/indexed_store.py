@@ -11,16 +11,14 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from hamlet.arrays import np, npt
 from hamlet.policies.relations._sweep import Index
 from hamlet.policies.relations.relation import Ints, Relation, coalesce, concat, empty
 
 LEAST = 1 << 10  # rows below which going through all of them is as good
 SHARE = 8  # a batch of more than this part of what is kept goes through all of it
 _PIECE = 1 << 10
-_N = TypeVar("_N", np.int64, np.uint8)
+_N = TypeVar("_N", "np.int64", "np.uint8")
 
 
 def is_small(fresh: int, kept: int) -> bool:

@@ -13,14 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from hamlet.arrays import np, npt
 from hamlet.policies.relations._sweep import difference, group, joined, overlaps
 
-Ints = npt.NDArray[np.int64]
-NO_INTS: Ints = np.zeros(0, np.int64)
+Ints: TypeAlias = "npt.NDArray[np.int64]"
 _ALWAYS = 16 << 20  # bytes that one relation may take while it is made, whatever the limit
 _room: ContextVar[int | None] = ContextVar("room", default=None)
 
@@ -84,9 +83,32 @@ class Relation:
         return self.first.nbytes * (2 + len(self.columns))
 
 
+class _Nothing(Relation):
+    """No rows; its arrays are made when somebody asks for them."""
+
+    __slots__ = ("_width",)
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getattr__(self, name: str) -> Any:  # of a field that is not there yet
+        none = no_ints()
+        self.columns, self.first, self.last = [none] * self._width, none, none
+        return object.__getattribute__(self, name)
+
+
+@cache
+def no_ints() -> Ints:
+    """An array without numbers."""
+    return np.zeros(0, np.int64)
+
+
 def empty(width: int) -> Relation:
     """No rows."""
-    return Relation([NO_INTS] * width, NO_INTS, NO_INTS)
+    return _Nothing(width)
 
 
 def whole(low: int, high: int) -> Relation:
@@ -112,7 +134,7 @@ def concat(parts: Sequence[Relation], width: int) -> Relation:
 def order_by(ids: Ints, first: Ints) -> Ints:
     """The order of rows by (id, first); ids are small and not negative."""
     if not len(ids):
-        return NO_INTS
+        return no_ints()
     low, high = int(first.min()), int(first.max())
     span = high - low + 1
     if (int(ids.max()) + 1) * span < 1 << 62:
@@ -168,7 +190,7 @@ def overlapping(
         Rows of the left side and of the right side, first and last of the overlap.
     """
     if not len(left) or not len(right):
-        return NO_INTS, NO_INTS, NO_INTS, NO_INTS
+        return no_ints(), no_ints(), no_ints(), no_ints()
     lid, rid = common_ids(
         [left.columns[each] for each in on_left], [right.columns[each] for each in on_right], len(left), len(right)
     )

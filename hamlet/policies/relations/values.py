@@ -10,17 +10,14 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
+from hamlet.arrays import np, npt, pa
 from hamlet.input.buffers import from_numpy, from_texts, to_numpy
 from hamlet.output.digits import integer_of
 from hamlet.policies.syntax.formula import Type, Value
 
-Codes = npt.NDArray[np.int64]
+Codes: TypeAlias = "npt.NDArray[np.int64]"
 POOLED = 1 << 62
 _BITS, _DOUBLE = struct.Struct("=q"), struct.Struct("=d")
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, Union
+from typing import TYPE_CHECKING, Literal, Union
 
+from hamlet.errors import NOWHERE, Span
 from hamlet.frontend.units import SECONDS
-from hamlet.language.query import NOWHERE, Span
-from hamlet.language.schema import Clock
 from hamlet.policies.syntax.regex import Regex, formulas
+
+if TYPE_CHECKING:
+    from hamlet.language.schema import Clock
 
 Type = Literal["int", "float", "string", "bool"]
 Value = Union[int, float, str, bool]

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_args
 
-from hamlet.errors import DataError, Span, near_miss, one_of
+from hamlet.errors import NOWHERE, DataError, Span, near_miss, one_of
 from hamlet.frontend.cursor import Cursor, TooManyProblemsError, UnreadableError
 from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports
-from hamlet.language.query import NOWHERE
 from hamlet.policies.syntax.diagnostics import PolicyError
 from hamlet.policies.syntax.formula import Type
 from hamlet.policies.syntax.tokens import SIGNATURE

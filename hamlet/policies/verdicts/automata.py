@@ -9,7 +9,7 @@ where equivalent ones are told, its rows begin with the time-points that were ke
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,8 @@ from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts._anchored import AnchoredFormula, AnchoredStream, fits
 from hamlet.policies.verdicts._automaton import Automaton, Stream
 from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
-from hamlet.policies.verdicts.progression import Mode, Progression
+from hamlet.policies.verdicts.modes import Mode
+from hamlet.policies.verdicts.progression import Progression
 from hamlet.policies.verdicts.undecided import Waiting
 from hamlet.runtime.sizes import Size, bytes_of, size_text
 
@@ -453,8 +454,3 @@ def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
     places = from_numpy(first)
     return list(zip(*(column.take(places).to_pylist() for column in columns), strict=True)), codes
-
-
-def mode_of(verdicts: str, mode: str) -> Mode:
-    """The automaton's mode for ``--verdicts all|equivalent`` and ``--mode local|global``."""
-    return "all" if verdicts == "all" else cast(Mode, mode)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from hamlet.policies.analysis.propositions import Node, Skeleton
 from hamlet.policies.verdicts.bdd import FALSE, TRUE, Diagrams
+from hamlet.policies.verdicts.modes import Mode
 
 _T = TypeVar("_T")
-Mode = Literal["all", "local", "global"]
 Entries = tuple[tuple[int, int], ...]  # (age, expression) of a SINCE, ages ascending
 Past = tuple[Entries | int, ...]  # of each SINCE its entries, of each PREV an expression; in the order of nodes
 Slots = tuple[tuple[int, int], ...]  # (expression, group) of each undecided time-point kept, the earliest first

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hamlet.errors import Span
 from hamlet.frontend.reports import Reports
 from hamlet.frontend.units import LONGEST, SECONDS
-from hamlet.language.query import Span
 from hamlet.runtime.sizes import size_text
 from hamlet.streams.check.declarations import Declared, Table
 from hamlet.streams.check.unify import (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hamlet.errors import near_miss
+from hamlet.errors import Span, near_miss
 from hamlet.frontend.units import LONGEST, SECONDS, seconds_of
-from hamlet.language.query import Span
 from hamlet.streams.check.accesses import MOST_COUNTED, Accesses
 from hamlet.streams.check.declarations import Declared
 from hamlet.streams.check.unify import (

@@ -11,9 +11,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from hamlet.errors import Diagnostic, WorkloadError
+from hamlet.errors import Diagnostic, Span, WorkloadError
 from hamlet.frontend.reports import Reports
-from hamlet.language.query import Span
 from hamlet.streams.check.declarations import Declared, Table, declare
 from hamlet.streams.check.expressions import Expressions
 from hamlet.streams.check.layers import order

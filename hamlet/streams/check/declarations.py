@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from hamlet.errors import near_miss
+from hamlet.errors import Span, near_miss
 from hamlet.frontend.reports import Reports
-from hamlet.language.query import Span
 from hamlet.streams.check.unify import BITS, PLAIN, Type, declared
 from hamlet.streams.program.ir import STRING, OptionalOf, Scalar, TupleOf, ValueType
 from hamlet.streams.syntax import tree as s

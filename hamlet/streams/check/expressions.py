@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hamlet.language.query import Span
+from hamlet.errors import Span
 from hamlet.streams.check.calls import Calls
 from hamlet.streams.check.declarations import read_type
 from hamlet.streams.check.unify import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hamlet.errors import near_miss
-from hamlet.language.query import Span
+from hamlet.errors import Span, near_miss
 from hamlet.language.regular import RegularExpression, of_any_alphabet
 from hamlet.streams.check.accesses import Accesses
 from hamlet.streams.check.declarations import read_type

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hamlet.language.query import Span
+from hamlet.errors import Span
 from hamlet.streams.check.declarations import Declared
 from hamlet.streams.check.unify import Type
 from hamlet.streams.program.ir import Access, Value

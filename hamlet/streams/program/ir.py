@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias, Union
 
-from hamlet.language.query import NOWHERE, Span
+from hamlet.errors import NOWHERE, Span
 from hamlet.streams.program.typed import (
     Access,
     Binary,

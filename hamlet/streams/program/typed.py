@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TypeAlias, Union
 
-from hamlet.language.query import NOWHERE, Span
+from hamlet.errors import NOWHERE, Span
 from hamlet.streams.program.value_types import BOOL, Value, ValueType
 
 

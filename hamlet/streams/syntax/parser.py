@@ -25,10 +25,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
+from hamlet.errors import Span
 from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
 from hamlet.frontend.lexer import Kind, tokenize
 from hamlet.frontend.reports import Reports
-from hamlet.language.query import Span
 from hamlet.streams.syntax import tree as s
 from hamlet.streams.syntax.cursor import CLAUSES, STATEMENTS, Cursor
 from hamlet.streams.syntax.parse_expression import parse_expression, parse_pace, parse_type

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias, Union
 
-from hamlet.language.query import NOWHERE, Span
+from hamlet.errors import NOWHERE, Span
 
 
 def _span() -> Span:

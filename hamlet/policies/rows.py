@@ -1,0 +1,72 @@
+"""Rows of policies as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from hamlet.arrays import np, pa
+from hamlet.errors import DataError
+from hamlet.input.buffers import from_list, from_numpy
+from hamlet.output.holds import HOLDS
+from hamlet.policies.plan.evaluation import Answer
+from hamlet.policies.syntax.formula import Type
+
+MOST_ROWS = 1 << 16  # of a batch
+_ALL = slice(None)
+
+
+def schema_of(names: Sequence[str], types: Sequence[Type], time_type: pa.DataType) -> pa.Schema:
+    """The columns of a policy's rows: time, time_point and the free variables."""
+    known = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+    variables = ((name, known[kind]) for name, kind in zip(names, types, strict=True))
+    return pa.schema([("time", time_type), ("time_point", pa.int64()), *variables])
+
+
+def batch_of(answer: Answer, schema: pa.Schema, first: int, part: slice = _ALL) -> pa.RecordBatch:
+    """Some rows of an answer; time-points are counted from `first` on."""
+    from hamlet.input.moments import shown  # brings in Arrow
+
+    times = from_numpy(answer.times[part])
+    arrays = [shown(times, schema.field(0).type)]
+    arrays.append(from_numpy(answer.points[part] + first))
+    fields = [schema.field(0), schema.field(1)]
+    for column, field in enumerate(list(schema)[2:]):
+        array = _array(answer.column(column, part), field.type, field.name)
+        arrays.append(array)
+        fields.append(field if array.type == field.type else pa.field(field.name, array.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def batch_with_points(answer: Answer, schema: pa.Schema, first: int) -> pa.RecordBatch:
+    """The rows of an answer, and one with nothing but its time for each time-point that has none."""
+    from hamlet.input.moments import shown  # brings in Arrow
+
+    assert answer.decided is not None
+    rows = batch_of(answer, schema, first)
+    begin, times = answer.decided
+    lacking = np.setdiff1d(np.arange(begin, begin + len(times)), answer.points)
+    stamps = from_numpy(times[lacking - begin])
+    nulls = [pa.nulls(len(lacking), field.type) for field in list(rows.schema)[2:]]
+    named = [shown(stamps, schema.field(0).type), from_numpy(lacking + first), *nulls]
+    parts = [rows, pa.RecordBatch.from_arrays(named, schema=rows.schema)]
+    marks = [np.ones(rows.num_rows, bool), np.zeros(len(lacking), bool)]
+    both = pa.Table.from_batches(parts).append_column(HOLDS, from_numpy(np.concatenate(marks)))
+    order = np.argsort(np.concatenate([answer.points, lacking]), kind="stable")
+    return both.take(from_numpy(order)).combine_chunks().to_batches()[0]
+
+
+def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:
+    """A column of values; integers of more than 64 bits make it one of decimals."""
+    if isinstance(values, pa.Array):
+        return values
+    try:
+        return from_list(values, kind)
+    except (OverflowError, pa.ArrowInvalid):
+        if kind != pa.int64():
+            raise
+    try:
+        return pa.array([Decimal(value) for value in values], pa.decimal256(76, 0))
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise DataError(f"a value of {name} has more than 76 digits, and rows cannot hold it") from error
