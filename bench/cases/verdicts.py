@@ -19,7 +19,7 @@ from bench.subject import Answer, Case, Contender
 from hamlet.policies.analysis.propositions import Node, Skeleton, skeleton
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.verdicts.automata import machine_of
-from hamlet.policies.verdicts.progression import Mode
+from hamlet.policies.verdicts.modes import Mode
 
 MODES: tuple[Mode, ...] = ("all", "local", "global")
 NAMES = ("eventually", "until", "since_until", "response", "invariant")

@@ -6,8 +6,9 @@ import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,6 +33,11 @@ from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
 from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_destination
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from hamlet.output.result import Part as Rows
 
 EXTENSION = ".sql"
 _NAMED = re.compile(r"([^\W\d]\w*)=(.+)", re.DOTALL)
@@ -119,7 +125,7 @@ def run_text(
     results = sql(text, tables, source=source, **given)
     several = len(results.parts) > 1
     parts = [
-        Part(name=each.name, kind="query", made=lambda each=each: each.table().schema, named=several, title="row")
+        Part(name=each.name, kind="query", made=partial(_schema_of, each), named=several, title="row")
         for each in results.parts
     ]
     with _sink(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, keep) as sink:
@@ -135,6 +141,10 @@ def run_text(
         for line in results.warnings:
             click.echo(f"note: {line}", err=True)
         click.echo(summary_line({"rows": len(results)}, seconds), err=True)
+
+
+def _schema_of(part: Rows) -> pa.Schema:
+    return part.table().schema
 
 
 def _sink(

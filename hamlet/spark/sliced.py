@@ -436,8 +436,9 @@ class _State:
     def of(cls, saved: bytes) -> _State:
         """From bytes."""
         head, held, past, monitor = unjoined(saved)
-        events = (from_bytes(each) if each else [] for each in (held, past))
-        return cls(*json.loads(head), *events, monitor)
+        before, first, since, points, keeps = json.loads(head)
+        lately = from_bytes(past) if past else []
+        return cls(before, first, since, points, keeps, from_bytes(held) if held else [], lately, monitor)
 
 
 @dataclass(frozen=True)

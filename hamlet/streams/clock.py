@@ -19,7 +19,7 @@ from hamlet.errors import DataError, OptionError
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.buffers import to_numpy
 from hamlet.input.columns import Int64Array
-from hamlet.input.input_schema import named_by
+from hamlet.input.missing import named_by
 from hamlet.input.moments import FORMS, NoTimeError, clock_of, in_seconds, joined
 from hamlet.input.widening import FRACTION
 from hamlet.language.schema import MOST_TICKS, Clock, timestamp

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pytest
 
 from hamlet.cli import main
+from hamlet.errors import DataError
+from hamlet.input.live.arrow import ArrowStream
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ["monitor", "p.mfotl", "--signature", "p.sig"]
@@ -182,6 +184,44 @@ def test_a_time_point_is_decided_by_the_time_of_the_next(folder: Path) -> None:
         assert json.loads(run.stdout.readline())["x"] == 7
         run.stdin.close()
         assert run.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 1 << 20])
+def test_small_arrow_batches_that_came_together_are_one(size: int) -> None:
+    texts = pa.array(["a", "b", None] * 30).dictionary_encode()
+    table = pa.table({"time": range(90), "type": texts, "x": [0.5] * 90})
+    data = b""
+    for _ in range(2):  # a stream behind another one
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            for begin in range(0, 90, 3):
+                writer.write_table(table.slice(begin, 3))
+        data += sink.getvalue()
+    stream = ArrowStream("events")
+    parts = [data[begin : begin + size] for begin in range(0, len(data), size)]
+    found = [each for part in parts for each in stream.feed(part)]
+    assert pa.concat_tables(found).equals(pa.concat_tables([table, table]))
+    assert len(found) == (2 if size > len(data) else len(found))
+    assert (stream.offset, stream.rest) == (len(data), b"")
+
+
+def test_batches_before_a_damaged_one_are_given() -> None:
+    table = pa.table({"x": ["abc"] * 4})
+    sink = io.BytesIO()
+    ends = []
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        for _ in range(3):
+            writer.write_table(table)
+            ends.append(sink.tell())
+    data = bytearray(sink.getvalue())
+    at = data.index(b"abc", ends[1])
+    data[at : at + 1] = b"\xff"  # no UTF-8
+    stream, found = ArrowStream("events"), list[pa.Table]()
+    with pytest.raises(DataError, match="the Arrow stream is damaged"):
+        found.extend(stream.feed(bytes(data)))  # what is raised comes behind them
+    assert sum(each.num_rows for each in found) == 8
+    with pytest.raises(DataError, match=f"damaged at byte {ends[0]:,}"):
+        list(ArrowStream("events").feed(bytes(data[: ends[0]]) + b"no message"))
 
 
 def test_an_arrow_stream(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -32,54 +33,85 @@ class ArrowStream:
         self._needed = _HEAD
 
     def feed(self, data: bytes) -> Iterator[pa.Table]:
-        """The batches that are whole by now.
+        """The batches that are whole by now, as one table: what came in many small ones is taken at once.
 
         Raises
         ------
         DataError
-            If the bytes are no such stream.
+            If the bytes are no such stream; batches before were given.
         """
         self.rest += data
-        while len(self.rest) >= self._needed:
-            if not self.rest.startswith(_CONTINUES):
-                raise DataError(f"{self.name}: the Arrow stream is damaged at byte {self.offset:,}")
-            length = int.from_bytes(self.rest[4:8], "little")
-            if length == 0:  # the end mark; a further stream may follow
-                self.offset += _HEAD
-                self.rest, self._before, self._needed = self.rest[_HEAD:], b"", _HEAD
+        begin = end = 0  # of the batches that are whole and not given yet
+        while len(self.rest) - end >= self._needed:
+            head = self.rest[end : end + _HEAD]
+            length = int.from_bytes(head[4:], "little")
+            size = self._size(end, length) if head.startswith(_CONTINUES) else None
+            if size is None and head.startswith(_CONTINUES):
+                self._needed = _HEAD + length
+                break
+            if size is not None and len(self.rest) - end < size:
+                self._needed = size
+                break
+            self._needed = _HEAD
+            if size is not None and length and self._is_batch(end, size):
+                end += size
                 continue
-            size = self._size(length)
-            if size is None or len(self.rest) < size:
-                self._needed = size or _HEAD + length
-                return
-            yield from self._message(self.rest[:size])
+            yield from self._batches(begin, end)
+            begin = end
+            if size is None:
+                raise DataError(f"{self.name}: the Arrow stream is damaged at byte {self.offset:,}")
+            # The end mark, behind which a further stream may follow; or a schema, or a dictionary.
+            self._before = self._before + self.rest[end : end + size] if length else b""
+            begin = end = end + size
             self.offset += size
-            self.rest, self._needed = self.rest[size:], _HEAD
+        yield from self._batches(begin, end)
+        self.rest = self.rest[end:]
 
-    def _size(self, length: int) -> int | None:
-        """The bytes of the first message; None where its description is not whole."""
-        if len(self.rest) < _HEAD + length:
+    def _size(self, begin: int, length: int) -> int | None:
+        """The bytes of the message that begins there; None where its description is not whole."""
+        if len(self.rest) < begin + _HEAD + length:
             return None
-        return _HEAD + length + _body_length(self.rest[_HEAD : _HEAD + length])
+        return _HEAD + (length + _body_length(self.rest[begin + _HEAD : begin + _HEAD + length]) if length else 0)
 
-    def _message(self, message: bytes) -> Iterator[pa.Table]:
+    def _is_batch(self, begin: int, size: int) -> bool:
+        with self._told():
+            return bool(pa.ipc.read_message(self.rest[begin : begin + size]).type == "record batch")
+
+    def _batches(self, begin: int, end: int) -> Iterator[pa.Table]:
+        """The table of some batches; where one of them is damaged, those before it one by one."""
+        if begin == end:
+            return
+        tables: list[pa.Table] = []
+        with self._told(), pa.ipc.open_stream(self._before + self.rest[begin:end]) as reader:
+            try:
+                for batch in reader:
+                    table = pa.Table.from_batches([batch]).replace_schema_metadata()
+                    validate(table)
+                    tables.append(table)
+            except (pa.ArrowException, OSError):
+                yield from _joined(tables)
+                raise
+        yield from _joined(tables)
+        self.offset += end - begin
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of Arrow's in words."""
         try:
-            kind = pa.ipc.read_message(message).type
-            if kind != "record batch":
-                self._before += message
-                return
-            with pa.ipc.open_stream(self._before + message) as reader:
-                table = reader.read_all().replace_schema_metadata()
-                validate(table)
+            yield
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.name}: the Arrow stream is damaged: {error}") from error
-        if table.num_rows:
-            yield table
 
     def finish(self) -> None:
         """Raise DataError where the stream breaks off within a message."""
         if self.rest:
             raise DataError(f"{self.name}: the Arrow stream breaks off within a message")
+
+
+def _joined(tables: Sequence[pa.Table]) -> Iterator[pa.Table]:
+    """Tables as one, if there is a row."""
+    if any(each.num_rows for each in tables):
+        yield pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
 
 
 def _body_length(description: bytes) -> int:
