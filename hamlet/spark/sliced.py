@@ -236,7 +236,7 @@ class TimedWork(ABC):
             yield pa.RecordBatch.from_arrays([*head, *columns], [*_HEAD, *events.schema.names])
 
     def parts(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The same for events that were packed before, in the order of time."""
+        """The events of each slice of some that were packed before, in the order of time."""
         data = events.select(events.schema.names[len(_HEAD) :])
         ticks, orders = self.times(data)
         for part in self._parts(data, ticks, orders, events.column(1).to_numpy()):
