@@ -467,3 +467,41 @@ def test_the_farthest_offset_reads_nothing() -> None:
         f"ORDER BY ts MEASURES {measures} PATTERN (a) DEFINE a AS PREV(v, {far}) IS NULL AND FIRST(v, {far}) IS NULL"
     )
     assert rows(clause, pa.table({"ts": [1], "v": [2]})) == [{"a": None, "b": None, "c": None}]
+
+
+@pytest.mark.parametrize(
+    ("measure", "condition"),
+    [
+        ("1", "unnest(l) > 1"),
+        ("1", "COUNT(*) > 3 OR unnest(l) > 1"),
+        ("LAST(unnest(l))", "true"),
+        ("SUM(unnest(l))", "v"),
+    ],
+)
+def test_several_values_for_a_row_are_refused(measure: str, condition: str) -> None:
+    clause = f"ORDER BY v MEASURES {measure} AS x PATTERN (a+) DEFINE a AS {condition}"
+    table = pa.table({"v": [1, 2, 3], "l": [[1, 2], [3], []]})  # as many values as rows
+    with pytest.raises(hamlet.WorkloadError, match="unnest gives several values"):
+        rows(clause, table)
+    assert [each["x"] for each in rows("ORDER BY v MEASURES unnest(l) AS x PATTERN (a) DEFINE a AS true", table)] == [
+        1,
+        2,
+        3,
+    ]
+
+
+def test_a_macro_of_all_rows_is_no_condition() -> None:
+    text = """CREATE MACRO total(x) AS sum(x);
+    SELECT * FROM t MATCH_RECOGNIZE (ORDER BY v MEASURES 1 AS x PATTERN (a+) DEFINE a AS total(v) > 1)"""
+    with pytest.raises(hamlet.WorkloadError, match=r"2:90: a condition has one value for each row") as caught:
+        hamlet.sql(text, {"t": [{"v": 1}, {"v": 2}]})
+    assert len(caught.value.diagnostics) == 1
+
+
+def test_an_aggregate_in_a_macro_is_told_without_names_that_nobody_wrote() -> None:
+    clause = "ORDER BY v MEASURES total(v) AS x PATTERN (a+) DEFINE a AS {}"
+    for condition in ("true", "total(v) > 1"):
+        text = f"CREATE MACRO total(x) AS sum(x); SELECT * FROM t MATCH_RECOGNIZE ({clause.format(condition)})"
+        with pytest.raises(hamlet.WorkloadError, match="inside a macro") as caught:
+            hamlet.sql(text, {"t": [{"v": 1}]})
+        assert "__hamlet" not in str(caught.value)

@@ -274,7 +274,7 @@ class _Scope:
         place = first
         while place < last:
             token = self.tokens[place]
-            self._refuse(place, last)
+            self._refuse(place, last, inner is None and self.defined is None)
             taken = self._taken(place, last, inner)
             if taken is not None:
                 said, behind = taken
@@ -312,7 +312,7 @@ class _Scope:
                 copied = end
         return "".join([*pieces, self._text[copied : self.tokens[-1].span.end]]) if self.tokens else ""
 
-    def _refuse(self, place: int, last: int) -> None:
+    def _refuse(self, place: int, last: int, may_give_rows: bool) -> None:
         token = self.tokens[place]
         if self._behind_dot(place):
             return
@@ -328,6 +328,8 @@ class _Scope:
                 token.span,
                 "compute it in the table before, or use PREV, NEXT, FIRST and LAST",
             )
+        elif not may_give_rows and token.is_word("UNNEST", "UNLIST") and self._is_call(place, last):
+            self._error(f"{token.text} gives several values, and one is read", token.span, "use it in the table before")
         elif opened and not said and token.is_word("FROM", "WITH", "VALUES"):
             self._error("a subquery cannot stand in MEASURES or DEFINE", token.span, "join it in the table before")
 

@@ -91,6 +91,9 @@ def report_said(reports: Reports, read: Read, message: str, hint: str | None = N
         place = read.readings[named[0]].span
         message = _OWN_NAME.sub(lambda match: reports.quote(read.readings[int(match[1])].span), message)
     message = message.replace(LABEL, "CLASSIFIER()").replace(NUMBER, "MATCH_NUMBER()")
+    if "__hamlet_" in message and "GROUP BY" in message:  # of a column that nobody wrote
+        message = "an aggregate stands inside a macro, where it is not seen to be one over rows of the match"
+        hint = "write the aggregate itself"
     reports.error(message, place or place_in(read.expression, message), hint)
 
 

@@ -22,7 +22,7 @@ from hamlet.patterns.match.conditions import Condition, Failed, condition_of, ho
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation, members_of
-from hamlet.patterns.match.ordered import Ordered, check_condition, masks_of, order_rows
+from hamlet.patterns.match.ordered import Ordered, check_condition, masks_of, not_of_each_row, order_rows
 from hamlet.patterns.match.search import Searching, search
 
 _NAME = r'(?:[^\W\d]\w*|"(?:[^"]|"")+"|`[^`]+`)'
@@ -470,8 +470,10 @@ def _said(host: Host, text: str) -> HostError | None:
 
 def _wrong(ordered: Ordered, condition: str) -> HostError | None:
     """What the host says against a condition over the table in order."""
-    found = check_condition(ordered.host, f"SELECT ({condition}) AS c FROM {ordered.table}")
-    return found or _said(ordered.host, f"SELECT CAST(({condition}) AS BOOLEAN) FROM {ordered.table}")
+    query = f"SELECT ({condition}) AS c FROM {ordered.table}"
+    found = check_condition(ordered.host, query)
+    found = found or _said(ordered.host, f"SELECT CAST(({condition}) AS BOOLEAN) FROM {ordered.table}")
+    return found or (None if len(ordered.host.arrow(query)) == ordered.rows else not_of_each_row())
 
 
 def _report(reports: Reports, found: Sequence[tuple[Read, HostError | None]], error: HostError, whole: Span) -> None:

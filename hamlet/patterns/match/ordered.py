@@ -309,6 +309,8 @@ def masks_of(ordered: Ordered, conditions: Sequence[str]) -> dict[str, npt.NDArr
     if missing:
         listed = ", ".join(f"coalesce(({each}), false) AS c{place}" for place, each in enumerate(missing))
         found = ordered.host.arrow(f"SELECT {listed} FROM {ordered.table}")
+        if len(found) != ordered.rows:
+            raise not_of_each_row()
         for place, each in enumerate(missing):
             column = found.column(place)
             if not pa.types.is_boolean(column.type):
@@ -320,6 +322,12 @@ def masks_of(ordered: Ordered, conditions: Sequence[str]) -> dict[str, npt.NDArr
 def not_boolean(kind: str) -> HostError:
     """What is said of a condition that is a value of another type."""
     return HostError(f"a condition is true, false or NULL, and this is {kind}", None, "compare it, as in x <> 0")
+
+
+def not_of_each_row() -> HostError:
+    """What is said of a condition over all rows (an aggregate in a macro), or of several values for a row (UNNEST)."""
+    hint = "write an aggregate itself, not a macro around it, and compute UNNEST in the table before"
+    return HostError("a condition has one value for each row, and this has not", None, hint)
 
 
 def check_condition(host: Host, query: str) -> HostError | None:
