@@ -320,7 +320,7 @@ class _Rules:
             for event in sorted(self.events, key=_moment):
                 new: list[tuple[Event, str, int, Event]] = []
                 for variable in [name for name, type_ in automaton.types.items() if type_ == event.type]:
-                    if not self.accepts_negated(event, variable):
+                    if not self.accepts(event, variable):
                         continue
                     for (_, name), target in automaton.moves[0].items():
                         if name == variable:
@@ -340,10 +340,6 @@ class _Rules:
                         found.append((start, event))
             self._negated[body] = found
         return self._negated[body]
-
-    def accepts_negated(self, event: Event, variable: str) -> bool:
-        """Whether an event may be bound to a negated variable: one stands inside NOT or outside it, never both."""
-        return self.accepts(event, variable)
 
     def skips(self, state: tuple[int, ...], before: Event, variable: str, event: Event, first: Event) -> bool:
         """Whether an event lies between that the semantics does not let a trend skip."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -332,6 +333,8 @@ class _Reader:
             for child in reversed(own):
                 before = child.last <= moment if inclusive else child.last < moment
                 if before and child.value is not None:
+                    if not window and self._closed(target, child.first):
+                        return
                     yield child.first, child.value
             return
         last = bisect_right(times, moment[0]) - 1 if moment[1] == _LATE else moment[1]
@@ -347,7 +350,26 @@ class _Reader:
                     return  # before its spawn nothing is claimed
                 raise
             if value is not None:
+                if not window and self._closed(target, (times[at], at)):
+                    return
                 yield (times[at], at), value
+
+    def _closed(self, target: Target, since: Moment) -> bool:
+        """Whether an instance is known to have ended since a step, and its values with it; windows keep them."""
+        stream = self._checker.program.streams[target[0]]
+        close = stream.close
+        if close is None or not isinstance(close.pacing, ir.EventPacing):
+            return False
+        for at in range(bisect_left(self._checker.times, since[0]), len(self._checker.times)):
+            moment = self._checker.times[at], at
+            if moment >= self._moment:
+                break
+            if moment >= since and self._checker._due(close.pacing, moment):
+                own = Node(target, moment, moment, None, self._node.below)
+                with suppress(Unknown):
+                    if _Reader(self._checker, stream, own, moment, None).true(close.condition):
+                        return True
+        return False
 
     def _window(self, read: ir.ReadWindow) -> Any:
         window = self._checker.program.windows[read.window]

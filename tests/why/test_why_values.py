@@ -43,6 +43,19 @@ def test_every_row_has_its_values() -> None:
     ]
 
 
+def test_an_instance_that_is_gone_takes_its_values_with_it() -> None:
+    text = """input i: String
+output s(p: String) spawn with i eval @i when i = p with 1.5 close @i when (true || i[-1].defaults(to: "z") = p)
+output t @2Hz := s("y").hold(or: 7.0) - s("y").aggregate(over: 4s, using: min).defaults(to: 0.5)
+"""
+    events = [{"time": time, "i": name} for time, name in [(0.0, "x"), (1.6, "y"), (1.8, "y"), (2.0, "z"), (3.0, "x")]]
+    results = run(Specification.parse(text), events, values=True)
+    rows = [row for row in results.rows() if row["stream"] == "t"]
+    assert {row["value"] for row in rows} == {6.5, 5.5}
+    for row in rows:
+        check(text, events, results.why(row))
+
+
 def test_a_trigger_that_did_not_fire() -> None:
     results = run(Specification.parse(TEXT), EVENTS)
     evidence = results.why({"trigger": 0, "time": 4.0})
