@@ -49,6 +49,7 @@ cdef struct Tally:       # numbers of the trends of one query in one window
     const Taking* taking  # NULL where trends are not grouped
     uint64_t named       # the slots of the variable that trends are grouped by
     int marks
+    int used             # marks that some trend may have by now
     int width            # limbs of a number
     Py_ssize_t stride    # words of a vector
     uint64_t* standing   # [slots] vectors
@@ -163,12 +164,14 @@ cdef void follow(Tally* y, const Step* step, Py_ssize_t steps) noexcept nogil:
     cdef uint64_t left, emptied, entered
     cdef int slot, state
     cdef const Arrival* a
+    y.used = 1 if y.taking == NULL or y.taking.function == COUNT else FIRST_VALUE
     for slot in range(m.slots):
         if m.slot_state[slot] == 0:
             limbs_increment(y.standing + slot * y.stride, y.width)
     while at < steps:
         first = at
         emptied = entered = 0
+        use_mark(y, &step[at])
         state = step[at].state
         if state >= 0 and y.width == 1 and not step[at].emptied and (
             at + 1 == steps or step[at + 1].step != step[at].step
@@ -180,6 +183,7 @@ cdef void follow(Tally* y, const Step* step, Py_ssize_t steps) noexcept nogil:
                 at += 1
                 continue
         while at < steps and step[at].step == step[first].step:
+            use_mark(y, &step[at])
             left = step[at].slots
             while left:
                 state = m.slot_state[ctzll(left)]
@@ -201,6 +205,16 @@ cdef void follow(Tally* y, const Step* step, Py_ssize_t steps) noexcept nogil:
                 memset(y.pending + state * y.stride, 0, y.stride * sizeof(uint64_t))
 
 
+cdef inline void use_mark(Tally* y, const Step* step) noexcept nogil:
+    """Note the mark that trends may have behind an event."""
+    if y.taking == NULL or not step.slots & y.named:
+        return
+    if y.taking.function == COUNT:
+        y.used = min(y.used + 1, y.marks)
+    else:
+        y.used = max(y.used, step.mark + 1)
+
+
 cdef inline void take_alone(Tally* y, const Arrival* a, int slot, int mark) noexcept nogil:
     """`take_event` for the only event of its step, into one slot by one way or two, with numbers of one word: added
     where they are.
@@ -216,17 +230,17 @@ cdef inline void take_alone(Tally* y, const Arrival* a, int slot, int mark) noex
     if a.ways_end - a.ways == 2:
         two = y.standing + y.member.way_slot[a.ways + 1] * y.stride
     if named and y.taking.function == COUNT:
-        for each in range(y.marks - 1, 0, -1):
+        for each in range(y.used - 1, 0, -1):
             target[each] += one[each - 1] + two[each - 1]
             one_by_one()
     elif named and y.taking.function != FIRST:
-        for each in range(y.marks):
+        for each in range(y.used):
             found += one[each] + two[each]
             one_by_one()
         target[mark] += found
     else:
         found = one[NOTHING] + two[NOTHING]
-        for each in range(NO_VALUE, y.marks):
+        for each in range(NO_VALUE, y.used):
             target[each] += one[each] + two[each]
             one_by_one()
         target[mark if named else NOTHING] += found
