@@ -29,6 +29,7 @@ from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.rtlola_names import RTLOLA_OPTIONS, by_other_names
 from hamlet.cli.sinks import Sink, TableSink
 from hamlet.input.live.lines import LineForm
+from hamlet.input.time_column import called
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_beside, check_destination
 from hamlet.runtime.tenant import Tenant
@@ -240,18 +241,14 @@ def _follow(
         ]
 
     columns = settings.columns
-    names: tuple[str, ...] = (columns.get("time_column") or "time",)
-    if list(grouped) == [".lola"]:
-        from hamlet.streams.monitor import TIME_COLUMNS  # brings in numpy, which the start of others does without
-
-        names += TIME_COLUMNS
+    unit = columns.get("time_unit") or "s"
     return drive(
         tenants,
         settings.source,
         destinations,
         live,
         bad_rows=columns.get("bad_rows") or "error",
-        lines=LineForm(columns.get("input_format"), names, columns.get("time_unit") or "s", live.names),
+        lines=LineForm(columns.get("input_format"), called(columns.get("time_column")), unit, live.names),
         quiet=settings.quiet,
     )
 

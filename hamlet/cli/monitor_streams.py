@@ -311,26 +311,32 @@ def _together(stats: Sequence[Mapping[str, int]]) -> dict[str, int]:
 def check(path: str, settings: Settings) -> str:
     """What is said of a specification without errors."""
     spec = Specification.from_file(path)
-    _check_input(spec, settings)
+    never = _check_input(spec, settings)
     if not settings.quiet:
         for warning in spec.warnings:
             click.echo(warning.format(), err=True)
+        for sentence in never:
+            click.echo(f"note: {sentence}", err=True)
     outputs = sum(each.kind is ir.Kind.OUTPUT for each in spec.program.streams)
     counts = ((len(spec.inputs), "input"), (outputs, "output"), (len(spec.program.triggers), "trigger"))
     said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
     return f"{path}: {said}, no errors"
 
 
-def _check_input(spec: Specification, settings: Settings) -> None:
-    """Raise what is wrong with the input, if there is one, as far as its columns and first events tell."""
+def _check_input(spec: Specification, settings: Settings, most: int | None = None) -> list[str]:
+    """Raise what is wrong with the input, if there is one; gives what never comes in its first `most` batches."""
     if settings.source is None:
-        return
+        return []
     feed = _opened(settings, spec.inputs)
     _fitting(spec, feed)
     monitor = _monitor(spec, settings)
     prepare_monitor(monitor, feed)
-    for batch in itertools.islice(feed.batches(), 1):
-        monitor.columns_of(batch)
+    never: list[str] = []
+    for batch in itertools.islice(feed.batches(), most):
+        never = monitor.look(batch)
+        if not never:
+            break
+    return never
 
 
 def _fitting(spec: Specification, feed: Feed) -> None:
@@ -351,7 +357,7 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
     from hamlet.streams.explain import explain as explain_specification
 
     spec = Specification.from_file(path)
-    _check_input(spec, settings)
+    _check_input(spec, settings, most=1)
     if not settings.quiet:
         for warning in spec.warnings:
             click.echo(warning.format(), err=True)

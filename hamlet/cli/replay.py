@@ -12,6 +12,7 @@ import click
 from hamlet.cli.options import with_options
 from hamlet.errors import OptionError
 from hamlet.input.live.sources import host_of
+from hamlet.input.time_column import TIME
 from hamlet.output.live import FileSink, Sink, SocketSink, connector
 from hamlet.runtime.replay import Replay, pace_of
 
@@ -43,7 +44,7 @@ from hamlet.runtime.replay import Replay, pace_of
         type=click.Choice(["csv", "json", "monpoly"]),
         help="Format of the file; by default the one of its extension, or what its first bytes say.",
     ),
-    click.option("--time-column", metavar="COLUMN", default="time", show_default=True, help="The time of the event."),
+    click.option("--time-column", metavar="COLUMN", default=TIME, show_default=True, help="The time of the event."),
     click.option(
         "--time-unit",
         type=click.Choice(["s", "ms", "us", "ns"]),

@@ -38,6 +38,7 @@ from hamlet.cli.sql import is_sql, run_statements, text_of
 from hamlet.engine.live_filter import filter_of
 from hamlet.input.events import EventSource
 from hamlet.input.live.lines import LineForm
+from hamlet.input.time_column import called
 from hamlet.output.files import check_format, stream_out, write
 from hamlet.output.place import check_beside, check_destination
 from hamlet.output.query_part import dated
@@ -192,7 +193,7 @@ def _follow(
         saved = next(states, None)
         return [QueryTenant(loaded, options, chosen=chosen, names=live.names, delimiter=delimiter, saved=saved)]
 
-    lines = LineForm(form, (columns["time_column"],), columns["time_unit"], live.names)
+    lines = LineForm(form, called(columns["time_column"]), columns["time_unit"], live.names)
     from hamlet.cli.live import drive  # with all that reads and writes streams
 
     code, _ = drive(tenants, source, destinations, live, bad_rows=bad_rows, lines=lines, quiet=quiet)

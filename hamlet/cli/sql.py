@@ -31,6 +31,7 @@ from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import Sink, TableSink
 from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
 from hamlet.input.live.lines import LineForm
+from hamlet.input.time_column import called
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_destination
 
@@ -204,7 +205,7 @@ def run_stream(
         ]
 
     column = time_column(script)
-    lines = LineForm(options["input_format"], ("time",) if column is None else (column,), "s", live.names)
+    lines = LineForm(options["input_format"], called(None) if column is None else (column,), "s", live.names)
     from hamlet.cli.live import drive  # with all that reads and writes streams
 
     code, _ = drive(

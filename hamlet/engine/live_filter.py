@@ -11,6 +11,7 @@ from hamlet.input.buffers import from_numpy
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import period_of
+from hamlet.input.time_column import TIME
 
 if TYPE_CHECKING:
     from hamlet.engine.where import Filter
@@ -31,7 +32,7 @@ class LiveFilter:
 
     def __init__(self, where: str | None, since: str | None, until: str | None, **columns: str | None) -> None:
         self._where, self._since, self._until = where, since, until
-        self._key = SortKey(columns.get("time_column") or "time", columns.get("order_column"))
+        self._key = SortKey(columns.get("time_column") or TIME, columns.get("order_column"))
         self._type = columns.get("type_column") or "type"
         self._unit = columns.get("time_unit") or "s"
         self._known: pa.Schema | None = None
@@ -41,6 +42,7 @@ class LiveFilter:
         """The events of a table that are taken."""
         if self._known is None or not table.schema.equals(self._known):
             self._known = table.schema
+            self._key = self._key.among(table.schema.names)
             schema = schema_of(table.schema, self._key, self._type, self._unit, closed=False)
             if self._where is not None:
                 from hamlet.engine.where import Filter  # brings in the language of queries

@@ -7,7 +7,7 @@ the same rows. Source: docs/numbers.md ("Time and order", "Windows").
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Literal, Unpack
 
@@ -31,6 +31,7 @@ from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
+from hamlet.runtime.intake import with_time_column
 from hamlet.runtime.monitor import Monitor, Row
 from hamlet.runtime.options import takes
 from hamlet.runtime.sizes import bytes_of
@@ -86,7 +87,7 @@ class Engine(Monitor):
         **options: Unpack[EngineOptions],
     ) -> None:
         super().__init__()
-        self.options = chosen = options_of(options, ("lateness", "late", "gather"))
+        self.options = self._asked = chosen = options_of(options, ("lateness", "late", "gather"))
         given = workload_of(workload)
         self.given = self._base = given  # the workload now, and the one that this engine itself runs
         self.workload = given.without_null_keys() if chosen.null_keys == "drop" else given
@@ -94,25 +95,32 @@ class Engine(Monitor):
         self._others: list[Part] = []  # engines of queries that came later
         self._replaced = False
         self._gather = gather
-        self._waiting = Waiting(self.workload, chosen.time_column)
         self._schema: Schema | None = None
         self._strings = StringPool()
         self._executor: Executor | None = None
         self._budget = Budget(bytes_of(chosen.max_memory))
-        self._arrivals = Arrivals(
-            chosen,
-            chosen.columns_of(workload),
-            lateness,
-            late,
-            counted=self._budget.limit is not None,
-            durations=workload.durations,
-        )
-        self._buffer = self._arrivals.buffer
+        self._receive(self._arrivals_by(chosen, lateness=lateness, late=late))
         self._feed: Feed | None = None  # of a stream that is complete and in order
         self._settled = False  # whether types are known for good though names may be missing
         self._expected = Expected(
             dict.fromkeys(kind for query in self.workload.analysis.queries for kind in query.types.values())
         )
+
+    def _arrivals_by(self, options: Options, **judged: Any) -> Arrivals:
+        """What takes events with these options; `judged` is the lateness, and what becomes of late events."""
+        counted, durations = self._budget.limit is not None, self._base.durations
+        return Arrivals(options, options.columns_of(self._base), **judged, counted=counted, durations=durations)
+
+    def _receive(self, arrivals: Arrivals) -> None:
+        """Take events so from now on."""
+        self._arrivals, self._buffer = arrivals, arrivals.buffer
+        self._waiting = Waiting(self.workload, self.options.time_column)
+
+    def _settle(self, options: Options) -> None:
+        """Go on with the time column that the first events have."""
+        if options.time_column != self.options.time_column:
+            self.options = options
+            self._receive(self._arrivals_by(options, **self._buffer.options).going_on(self._arrivals))
 
     # ------------------------------------------------------------------------------------------ the public face
 
@@ -307,6 +315,7 @@ class Engine(Monitor):
             Names and types that do not fit the columns.
         """
         self._settled = True
+        self._settle(replace(self.options, time_column=schema.clock.column))
         self._compile(schema.in_zone(self.options.timezone))
 
     def drain(self) -> list[QueryRows]:
@@ -460,6 +469,9 @@ class Engine(Monitor):
         self._refuse_closed()
         if self._waiting.events:
             self._flush()
+        if self._schema is None:
+            options, events = with_time_column(self._asked, events)
+            self._settle(options)
         batch = self._arrivals.read(events, self._schema)
         if batch is None:
             return

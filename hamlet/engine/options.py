@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
 
 from hamlet.engine.sharing import Model, Policy, Sharing
 from hamlet.errors import OptionError, one_of
+from hamlet.input.time_column import TIME
 from hamlet.language.zones import zone_of
 from hamlet.planner.paths import FEATURES, OPERATORS, Paths, names_of, paths_of
 from hamlet.planner.workload import Workload
@@ -102,7 +103,7 @@ class Options:
     numbers: str = "exact"
     count_type: str = "auto"
     threads: int = 1
-    time_column: str = "time"
+    time_column: str = TIME
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"

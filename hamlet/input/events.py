@@ -24,8 +24,9 @@ from hamlet.input.clocked import clocked
 from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
 from hamlet.input.durations import Durations, is_seconds, with_durations
-from hamlet.input.files import lacking, leaves, open_path, open_paths
+from hamlet.input.files import lacking, leaves, open_paths, refuse_urls
 from hamlet.input.files_protocol import Reader
+from hamlet.input.headers import names_at
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.missing import MissingColumns, missing_column
 from hamlet.input.moments import with_moments
@@ -35,12 +36,14 @@ from hamlet.input.readers import (
     TableReader,
     in_memory,
     is_stream,
+    named,
     plain_table,
     stream_of,
     table_of,
 )
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.statistics import BoundsOf
+from hamlet.input.time_column import TIME
 from hamlet.input.timed import dropped_by, timed
 from hamlet.input.widening import conform, is_readable
 from hamlet.language.schema import Schema
@@ -294,7 +297,7 @@ class OpenOptions(TypedDict, total=False):
 class SourceOptions:
     """How events are read; `open_events` says what each option means."""
 
-    time_column: str = "time"
+    time_column: str = TIME
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"
@@ -333,7 +336,8 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
         Times may be integers, timestamps, seconds with a fraction, or text of these (`hamlet.input.moments`).
         An EventSource comes back as it is.
     time_column, type_column, order_column : str
-        Names of the columns; without an order column events of equal time are unordered.
+        Names of the columns; where there is no ``time``, by default `hamlet.input.time_column` has the rule; without an
+        order column events of equal time are unordered.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What one step of an integer time column means; timestamps carry their own unit.
     timezone : str, optional
@@ -362,8 +366,7 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
     if isinstance(source, EventSource):
         return source
     chosen = SourceOptions(**options)
-    key = SortKey(chosen.time_column, chosen.order_column)
-    reader, closed = _reader_of(source, key, chosen)
+    key, reader, closed = _reader_of(source, SortKey(chosen.time_column, chosen.order_column), chosen)
     schema = schema_of(
         reader.schema,
         key,
@@ -376,30 +379,32 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
     return EventSource(reader, key, schema.in_zone(chosen.timezone), chosen.spill_rows)
 
 
-def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[Reader, bool]:
-    """A reader of the source, and whether its columns are all that there are."""
+def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortKey, Reader, bool]:
+    """The key with the time column that the source has, a reader of it, and whether its columns are all there are."""
     form, type_column, input_format = options.form, options.type_column, options.input_format
-    if isinstance(source, str) and "://" in source:
-        raise DataError(f"{source} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
-    if isinstance(source, (str, os.PathLike)):
-        return open_path(Path(source), key, type_column, input_format, form), True
-    if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, os.PathLike)) for each in source):
-        return open_paths([Path(each) for each in source], key, type_column, input_format, form), True
+    refuse_urls(source)
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if isinstance(paths, (list, tuple)) and paths and all(isinstance(each, (str, os.PathLike)) for each in paths):
+        key = key.among(names_at(paths, input_format, form))
+        return key, open_paths([Path(each) for each in paths], key, type_column, input_format, form), True
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs
+        key = key.among(source.schema.names)
         dataset = clocked(DatasetReader(source), key.time)
-        return (timed(dataset, key) if form.drops else dataset), True
+        return key, timed(dataset, key) if form.drops else dataset, True
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
-    if isinstance(source, pa.RecordBatchReader):
-        return stream_of(source, key, options.time_unit, form.drops), True
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
         try:
-            return stream_of(pa.RecordBatchReader.from_stream(source), key, options.time_unit, form.drops), True
+            stream = pa.RecordBatchReader.from_stream(source)
+            key = key.among(stream.schema.names)
+            return key, stream_of(stream, key, options.time_unit, form.drops), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
+    names, source = named(source)
+    key = key.among(names)
     table, closed = table_of(source, wide=options.wide_integers, time=key.time)
     table = with_moments(table, key.time, options.time_unit)
-    return in_memory("the table" if closed else "the events", table, key, form.drops), closed
+    return key, in_memory("the table" if closed else "the events", table, key, form.drops), closed
 
 
 def _has_parquet(reader: Reader) -> bool:

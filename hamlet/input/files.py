@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 
 _DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
 _GZIP, _WIDE_MARKS = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # how such files begin; UTF-16 of either byte order
+
+
+def refuse_urls(source: Any) -> None:
+    """Raise DataError where a path, or one of several, is a URL."""
+    for each in source if isinstance(source, (list, tuple)) else [source]:
+        if isinstance(each, str) and "://" in each:
+            raise DataError(f"{each} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
 
 
 def open_paths(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 from hamlet.errors import DataError
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array
+from hamlet.input.time_column import settled
 from hamlet.input.widening import cast, clock_type, unified
 from hamlet.kernel.radix_sort import ascending, ascent
 
@@ -51,6 +52,10 @@ class SortKey:
     def names(self) -> list[str]:
         """The columns of the key, time first."""
         return [self.time] if self.order is None else [self.time, self.order]
+
+    def among(self, names: Iterable[str]) -> SortKey:
+        """The key with the time column that these columns have."""
+        return replace(self, time=settled(self.time, names))
 
     def columns_of(self, data: Any, first_row: int = 0) -> tuple[Int64Array, Int64Array | None]:
         """Times and orders as int64, without a copy where that is what they are.

@@ -147,6 +147,22 @@ def table_of(source: Any, first_event: int = 0, wide: bool = False, time: str | 
     )
 
 
+def named(source: Any) -> tuple[Sequence[str], Any]:
+    """The columns of events in memory, of dicts those of the first, and the events, of which none is lost by it."""
+    if isinstance(source, Mapping):
+        return list(source), source
+    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
+        source = table_of(source)[0]
+    table = source.table if isinstance(source, OpenTable) else source
+    if isinstance(table, (pa.Table, pa.RecordBatch)):
+        return table.schema.names, source
+    if not isinstance(source, Iterable) or isinstance(source, (str, bytes)):
+        return (), source
+    if not isinstance(source, Sequence):
+        source = list(source)
+    return list(source[0]) if len(source) and isinstance(source[0], Mapping) else (), source
+
+
 def plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns and types of the schema; columns that are right already are not copied."""
     check(table.select(schema.names))

@@ -19,11 +19,13 @@ from hamlet.input.columns import values_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
+from hamlet.input.time_column import TIME
 from hamlet.language.schema import Clock, Schema
 from hamlet.notation.notation import Row, Work
 from hamlet.output.columnar import dicts_of
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
+from hamlet.runtime.intake import with_time_column
 from hamlet.runtime.monitor import Monitor
 from hamlet.runtime.options import check_columns, made_of
 from hamlet.runtime.reorder_buffer import Place
@@ -39,7 +41,7 @@ _FIELDS = ("options", "stream", "promise", "held", "schema", "state", "expected"
 class MonitorOptions:
     """The options of a monitor; `hamlet.Engine` says what each of them means."""
 
-    time_column: str = "time"
+    time_column: str = TIME
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"
@@ -74,20 +76,31 @@ class StepMonitor(Monitor):
     def __init__(self, work: Work, **options: Any) -> None:
         super().__init__()
         self.work = work
-        self.options = chosen = made_of(MonitorOptions, options)
+        self.options = self._asked = chosen = made_of(MonitorOptions, options)
         self._limit = bytes_of(chosen.max_memory)
-        self._key = SortKey(chosen.time_column, chosen.order_column)
         plan = work.plan
-        self.columns = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *plan.columns]))
         self._rows = plan.rows
-        self._arrivals = Arrivals(
-            chosen, self.columns, chosen.lateness, chosen.late, counted=chosen.max_memory is not None
-        )
-        self.buffer = self._arrivals.buffer
+        self._receive(self._arrivals_by(chosen))
         self._expected = Expected(plan.types)
         self._evaluator = work.notation.evaluator(work.tree)
         self._schema: Schema | None = None
         self._read: pa.Schema | None = None  # of the batches
+
+    def _arrivals_by(self, chosen: MonitorOptions) -> Arrivals:
+        """What takes events with these options."""
+        self._key = SortKey(chosen.time_column, chosen.order_column)
+        self.columns = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *self.work.plan.columns]))
+        return Arrivals(chosen, self.columns, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
+
+    def _receive(self, arrivals: Arrivals) -> None:
+        """Take events so from now on."""
+        self._arrivals, self.buffer = arrivals, arrivals.buffer
+
+    def settle(self, options: MonitorOptions) -> None:
+        """Go on with the time column that the first events have."""
+        if options.time_column != self.options.time_column:
+            self.options = options
+            self._receive(self._arrivals_by(options).going_on(self._arrivals))
 
     # ------------------------------------------------------------------------------------------ the protocol
 
@@ -155,6 +168,9 @@ class StepMonitor(Monitor):
     # ------------------------------------------------------------------------------------------------ inside
 
     def _pushed(self, events: Any) -> list[pa.RecordBatch]:
+        if self._schema is None:
+            options, events = with_time_column(self._asked, events)
+            self.settle(options)
         batch = self._arrivals.read(events, self._schema)
         if batch is None:
             return []

@@ -140,6 +140,7 @@ def run(
     whole = source
     source = chosen_events(source, since, until, where)
     _open(engine, source)
+    chosen = engine.options
     watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
     unread = 0 if watched else leave_out_useless(engine.workload, source)
     observer = _observer(workload, source, chosen, report)

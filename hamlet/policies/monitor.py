@@ -24,6 +24,7 @@ from hamlet.policies.syntax.formula import per_second_of
 from hamlet.policies.verdicts.automata import VerdictRunner
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
+from hamlet.runtime.intake import with_time_column
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import made_of, takes
@@ -63,10 +64,19 @@ class Monitor(Protocol):
     @takes(OnlineOptions)
     def __init__(self, policy: Policy | Iterable[Policy], **options: Unpack[MonitorOptions]) -> None:
         super().__init__()
-        self.options = chosen = made_of(OnlineOptions, options)
+        self.options = self._asked = chosen = made_of(OnlineOptions, options)
         self.policies = policies_of(policy)
-        self._key = SortKey(chosen.time_column, chosen.order_column)
         self._runner = self._made(Clock(chosen.time_column, chosen.time_unit, pa.int64()))
+        self._receive(self._arrivals_by(chosen))
+        self._arriving: Arriving | None = None
+        self._expected = Expected(each.name for each in self.policies[0].signature)
+        self._schema: Schema | None = None
+        self._columns: pa.Schema | None = None  # of the batches
+        self._tables: Tables | None = None
+        self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
+
+    def _arrivals_by(self, chosen: OnlineOptions) -> Arrivals:
+        """What takes events with these options."""
         wanted = self._runner.predicates
         signature = self.policies[0].signature
         names = [
@@ -76,22 +86,14 @@ class Monitor(Protocol):
             for name in each.attributes
             if name is not None
         ]
+        self._key = SortKey(chosen.time_column, chosen.order_column)
         columns = self._columns_read = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *names]))
-        self._arrivals = Arrivals(
-            chosen,
-            columns,
-            chosen.lateness,
-            chosen.late,
-            counted=chosen.max_memory is not None,
-            wide_integers=True,
-        )
-        self._buffer = self._arrivals.buffer
-        self._arriving: Arriving | None = None
-        self._expected = Expected(each.name for each in signature)
-        self._schema: Schema | None = None
-        self._columns: pa.Schema | None = None  # of the batches
-        self._tables: Tables | None = None
-        self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
+        counted = chosen.max_memory is not None
+        return Arrivals(chosen, columns, chosen.lateness, chosen.late, counted=counted, wide_integers=True)
+
+    def _receive(self, arrivals: Arrivals) -> None:
+        """Take events so from now on."""
+        self._arrivals, self._buffer = arrivals, arrivals.buffer
 
     def _made(self, clock: Clock) -> PolicyRunner | VerdictRunner:
         kind = clock.shown_type
@@ -174,6 +176,11 @@ class Monitor(Protocol):
 
     def _pushed(self, events: Any) -> list[Rows]:
         self._as_columns()
+        if self._schema is None:
+            options, events = with_time_column(self._asked, events)
+            if options.time_column != self.options.time_column:
+                self.options = options
+                self._receive(self._arrivals_by(options).going_on(self._arrivals))
         batch = self._arrivals.read(events, self._schema)
         if batch is None:
             return []

@@ -10,6 +10,7 @@ from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
+from hamlet.input.time_column import TIME
 from hamlet.policies.verdicts.modes import Mode, mode_of
 from hamlet.runtime.options import check_columns
 from hamlet.runtime.progress import Progress
@@ -76,7 +77,7 @@ class Options:
     mode: str = "local"
     open_end: bool = False
     max_memory: Size | None = None
-    time_column: str = "time"
+    time_column: str = TIME
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"

@@ -86,6 +86,12 @@ class Arrivals:
         self._intake = Intake(options, wanted, wide_integers, durations)
         self.buffer = ReorderBuffer(self._key, lateness, late, counted=counted)
 
+    def going_on(self, before: Arrivals) -> Arrivals:
+        """Take over what was promised to another one before its first event."""
+        self.promise = before.promise
+        self.buffer.load(before.buffer.place(), None)
+        return self
+
     def read(self, events: Any, known: Schema | None) -> Batch | None:
         """Read and judge events; None where there are none. Nothing is changed.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hamlet.input.time_column import TIME
 from hamlet.runtime.options import TIME_UNITS
 
 
@@ -53,7 +54,12 @@ _ALL = (
         "say. monpoly is for policies; arrow is an IPC stream.",
         choices=("parquet", "csv", "json", "monpoly", "arrow"),
     ),
-    Definition("time_column", "The time of the event.", "time", shown="COLUMN"),
+    Definition(
+        "time_column",
+        "The time of the event; where there is no column time, ts or timestamp is taken.",
+        TIME,
+        shown="COLUMN",
+    ),
     Definition("type_column", "The type of the event.", "type", shown="COLUMN"),
     Definition("order_column", "Orders events with equal times; without it they are unordered.", shown="COLUMN"),
     Definition(

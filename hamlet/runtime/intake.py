@@ -6,9 +6,9 @@ nothing is worked out again.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -17,8 +17,9 @@ from hamlet.input.input_schema import schema_of
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import SortKey
 from hamlet.input.pushed import arrived
-from hamlet.input.readers import check, table_of
+from hamlet.input.readers import check, named, table_of
 from hamlet.input.stream_schema import conformed, widened
+from hamlet.input.time_column import TIME, settled
 from hamlet.input.widening import conform, in_batches
 from hamlet.language.schema import Schema
 
@@ -70,6 +71,22 @@ class _Columns:
     schema: Schema
     taken: pa.Schema
     direct: bool
+
+
+Chosen = TypeVar("Chosen", bound=ColumnOptions)
+
+
+def for_columns(options: Chosen, names: Iterable[str]) -> Chosen:
+    """Options with the time column that is among these columns."""
+    return replace(options, time_column=settled(options.time_column, names))  # type: ignore[type-var]
+
+
+def with_time_column(options: Chosen, events: Any) -> tuple[Chosen, Any]:
+    """Options with the time column that the first events have, and the events."""
+    if options.time_column != TIME:
+        return options, events
+    names, events = named(events)
+    return for_columns(options, names), events
 
 
 class Intake:

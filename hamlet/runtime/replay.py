@@ -14,6 +14,7 @@ from pathlib import Path
 from hamlet.errors import DataError, OptionError, similar_file
 from hamlet.input.live.line_times import TimeText, seconds_in, sniffed, time_text
 from hamlet.input.live.sources import form_of
+from hamlet.input.time_column import called
 
 _GROUP = 0.001  # seconds: lines that are due within so many go out together
 _MOST = 4096  # lines of a group
@@ -121,7 +122,7 @@ def pace_of(
     if rate is not None:
         return lambda _, number: max(0, number - head) / rate
     assert speed is not None
-    times = time_text(form, first, [time_column], path)
+    times = time_text(form, first, called(time_column), path)
     if times is None:
         raise OptionError(f"{path} has no lines with times that could be read; give --rate")
     return _ByTimes(times, speed, time_unit, path)

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,6 +17,7 @@ from hamlet.engine.stages import Stages
 from hamlet.errors import UnsupportedError
 from hamlet.output.place import check_beside, check_destination, staged
 from hamlet.planner.workload import Workload
+from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import takes
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.checkpoint import FilesRead
@@ -136,6 +138,7 @@ def submit(
         stages = Stages(())
         stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
+        chosen = replace(chosen, run=for_columns(chosen.run, read.events.names))
         if is_layered(workload):
             if choice.has_period:
                 raise UnsupportedError(LAYERED)
@@ -255,7 +258,8 @@ def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: st
 
         def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
             frame = events.follow(spark, chosen.files_per_batch, lambda name, rows: dropped.add({name: rows}), skip)
-            job = Job(workload, events_of(frame, chosen.run), chosen.run, cells, ", ".join(sources))
+            run = for_columns(chosen.run, frame.columns)
+            job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
             if chosen.where is not None:
                 job.look(chosen.choice)
             return job, query_work(job, frame, chosen.lateness, chosen.late)

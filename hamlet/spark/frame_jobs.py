@@ -13,9 +13,11 @@ from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.input.ticks import Lateness
+from hamlet.input.time_column import TIME, settled
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.policies import Policy
 from hamlet.policies.options import OnlineOptions
+from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import made_of, takes
 from hamlet.spark.continuous import frame_of, query_frame, query_work
 from hamlet.spark.counters import StatsParam, noted_of, summed, tallies_of
@@ -125,6 +127,7 @@ def run(
     check_choice("products", products)
     check_partitions(partitions)
     check_pandas()
+    chosen = for_columns(chosen, events.columns)
     began = time.perf_counter()
     with translated():
         choice = Choice(where, since, until)
@@ -232,7 +235,7 @@ def _stream_queries(
     late: Late = "error",
     **options: Unpack[RunOptions],
 ) -> DataFrame:
-    chosen = options_of(options)
+    chosen = for_columns(options_of(options), events.columns)
     check_partitions(partitions)
     job = Job(workload, events_of(events, chosen), chosen, partitions)
     return query_frame(job, query_work(job, events, lateness, late))
@@ -241,7 +244,7 @@ def _stream_queries(
 def _stream_policy(policy: Policy, events: DataFrame, options: dict[str, Any]) -> DataFrame:
     slices, statistics = options.pop("slices", None), options.pop("statistics", None)
     check_partitions(slices)
-    chosen = made_of(OnlineOptions, options, ("slices", "statistics"))
+    chosen = for_columns(made_of(OnlineOptions, options, ("slices", "statistics")), events.columns)
     return frame_of(*policy_frame(policy, events_of(events, Options(**chosen.columns)), chosen, slices, statistics))
 
 
@@ -249,7 +252,7 @@ def _stream_specification(spec: Specification, events: DataFrame, options: dict[
     slices = options.pop("slices", None)
     check_partitions(slices)
     chosen = made_of(StreamOptions, options, ("slices",))
-    columns = Options() if chosen.time_column is None else Options(time_column=chosen.time_column)
+    columns = Options(time_column=settled(chosen.time_column or TIME, events.columns))
     work, frame = specification_frame(spec, events_of(events, columns), chosen, slices)
     for note in work.notes:
         _LOG.warning(note)

@@ -42,6 +42,7 @@ from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
 from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import Folder, lacking, leaves, open_paths
 from hamlet.input.formats import format_of
+from hamlet.input.headers import names_at
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period
@@ -51,6 +52,7 @@ from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_readable, is_text
 from hamlet.language.schema import Schema
 from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
 from hamlet.planner.workload import Workload, workload_of
+from hamlet.runtime.intake import for_columns
 from hamlet.spark.events import read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.look import Choice
@@ -178,7 +180,8 @@ class Elsewhere:
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
         frame = spark.read.format(self._format).options(**self._text).load(self._sources)
-        return Loaded(events_of(frame, self._options), frame.count(), self._format == "parquet")
+        events = events_of(frame, for_columns(self._options, frame.columns))
+        return Loaded(events, frame.count(), self._format == "parquet")
 
     def follow(
         self,
@@ -215,7 +218,8 @@ class LocalFiles:
     """
 
     def __init__(self, paths: Sequence[Path], workload: Workload, job: FileJob) -> None:
-        options, input_format, form, choice = job.run, job.input_format, job.form, job.choice
+        input_format, form, choice = job.input_format, job.form, job.choice
+        options = for_columns(job.run, names_at(paths, input_format, form))
         self._given = list(paths)
         self._form = form
         self._key = SortKey(options.time_column, options.order_column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,7 @@ def _slice(job: _Job, by: str | None, folder: str, output_format: str, number: i
     """Write the rows of a slice; gives its events and its rows."""
     with guarded():
         monitor, events, rows = job.monitor(), job.events(), 0
+        monitor.settle(replace(monitor.options, time_column=events.schema.clock.column))
         wanted = [name for name in monitor.columns if name in events.schema.columns]
         found: list[pa.RecordBatch] = []
         for batch in events.batches(wanted):

@@ -20,6 +20,7 @@ from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
+from hamlet.input.time_column import TIME
 from hamlet.output.files import check_format
 from hamlet.parallel.routing.rates import Rates
 from hamlet.parallel.run import Format
@@ -299,7 +300,7 @@ class PolicyFrame:
     slices: int | None = None
     negate: bool = False
     open_end: bool = False
-    time_column: str = "time"
+    time_column: str = TIME
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"

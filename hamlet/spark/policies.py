@@ -33,6 +33,7 @@ from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.formula import per_second_of
+from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import made_of, takes
 from hamlet.spark.frames import Events, events_of
 from hamlet.spark.input import local_output, local_path, sources_of
@@ -157,7 +158,7 @@ def monitor(policy: Policy, events: DataFrame, **options: Unpack[MonitorFrameOpt
         As `submit`.
     """
     chosen = made_of(PolicyFrame, options)
-    columns = Options(**chosen.columns)
+    columns = for_columns(Options(**chosen.columns), events.columns)
     check_pandas()
     with translated():
         job = _FrameJob(shipment_of(policy, chosen.negate, chosen.open_end), events_of(events, columns), columns)

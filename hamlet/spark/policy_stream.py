@@ -20,6 +20,7 @@ from hamlet.engine.options import Options
 from hamlet.errors import UnsupportedError
 from hamlet.input.columns import Int64Array
 from hamlet.input.files_protocol import Reader
+from hamlet.input.headers import names_at
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
 from hamlet.output.time_text import time_text
@@ -32,6 +33,7 @@ from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.formula import Formula
+from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import takes
 from hamlet.spark.continuous import Sink, TimedSink
 from hamlet.spark.following import Reading, follow
@@ -83,7 +85,7 @@ def submit_stream(
         If Spark cannot go on.
     """
     chosen = job_of(PolicyStream, OnlineOptions, options)
-    run = chosen.run
+    run = for_columns(chosen.run, names_at([source], chosen.input_format, chosen.form))
     runner = PolicyRunner([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
     _check(run)
     reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, chosen.form)

@@ -20,9 +20,11 @@ from hamlet.errors import DataError, UnsupportedError, WorkloadError
 from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.files_protocol import Reader
+from hamlet.input.headers import names_at
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
+from hamlet.input.time_column import TIME, settled
 from hamlet.parallel.routing.joint import hashes_of
 from hamlet.runtime.options import takes
 from hamlet.spark.continuous import Sink, TimedSink
@@ -110,8 +112,8 @@ def submit_stream(
         If Spark cannot go on.
     """
     chosen = job_of(SpecificationStream, Options, options)
-    time = chosen.run.time_column or "time"
     form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE, chosen.missing_columns)
+    time = settled(chosen.run.time_column or TIME, names_at([source], chosen.input_format, form))
     reading = Reading(SortKey(time), "", chosen.input_format, form)
     name = Path(spec.source).stem
 

@@ -16,6 +16,7 @@ from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
+from hamlet.input.time_column import TIME, time_column_in
 from hamlet.input.widening import is_clock
 from hamlet.language.schema import MOST_TICKS, Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
@@ -35,7 +36,6 @@ from hamlet.streams.program.tuples import as_structs, takes_wide
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
 
-TIME_COLUMNS = ("time", "ts", "timestamp")
 _TICKS, _ORDER = "\x00ticks", "\x00order"
 _PLACE = ("times", "time_column", "start_at", "seen", "promised", "arrived", "late_events", "engine_clock")
 
@@ -51,7 +51,7 @@ class Monitor(Protocol):
     start : int, float, str, datetime or None
         When the clocks of periodic streams start; by default at the first event.
     time_column : str, optional
-        By default ``time``, or ``ts`` where there is no such column.
+        By default ``time``, else ``ts``, else ``timestamp``.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What 1 means in an integer time column.
     order_column : str, optional
@@ -101,7 +101,7 @@ class Monitor(Protocol):
             max_memory=self._limit or 0,
             features=chosen.ways,
         )
-        self.time_column = chosen.time_column
+        self.time_column: str | None = None  # known once events have come
         self.times: Times | None = None
         self.start_at: int | None = None  # ns
         self.seen: int | None = None  # the largest time, ns
@@ -460,6 +460,11 @@ class Monitor(Protocol):
                 f"{clock.text(start)}\nhint: {option('start')} takes a time that no event is before"
             )
 
+    def look(self, batch: pa.RecordBatch) -> list[str]:
+        """See which inputs events have, and take none of them; gives what never came so far, a sentence each."""
+        self._expected.see(self._given(self.columns_of(batch)))
+        return self._expected.warnings()
+
     def _given(self, columns: list[Cells | None]) -> list[str]:
         """The inputs that events have values of."""
         return [each.name for each, cells in zip(self.spec.inputs, columns, strict=True) if cells is not None]
@@ -560,17 +565,17 @@ def _scaled(times: Int64Array, tick: int) -> Int64Array:
 
 
 def time_column_of(names: list[str], wanted: str | None, source: str) -> str:
-    """The name of the time column: as asked for, or ``time``, or ``ts``."""
-    if wanted is not None and wanted in names:
-        return wanted
-    if wanted is None or wanted == "time":
-        lower = {name.lower(): name for name in reversed(names)}
-        for each in TIME_COLUMNS:
-            if each in names:
-                return each
-            if each in lower:
-                return lower[each]
-    raise DataError(f"{source}: {missing_column(wanted or 'time', names, 'time', '--time-column')}")
+    """The name of the time column (`hamlet.input.time_column`).
+
+    Raises
+    ------
+    DataError
+        If there is none.
+    """
+    found = time_column_in(names, wanted)
+    if found is None:
+        raise DataError(f"{source}: {missing_column(wanted or TIME, names, 'time', '--time-column')}")
+    return found
 
 
 __all__ = ["NANOSECONDS", "Monitor", "time_column_of"]

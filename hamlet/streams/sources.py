@@ -20,7 +20,7 @@ from hamlet.errors import DataError, similar_file
 from hamlet.input.buffers import filled, from_texts, scalar
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource
-from hamlet.input.files import ParquetFile, event_files, matching
+from hamlet.input.files import ParquetFile, event_files, matching, refuse_urls
 from hamlet.input.formats import format_of
 from hamlet.input.hive import values_in
 from hamlet.input.input_schema import schema_of
@@ -342,9 +342,7 @@ def open_feed(
     OptionError
         If the format of a file cannot be told.
     """
-    for each in [source] if isinstance(source, str) else source if isinstance(source, list) else ():
-        if isinstance(each, str) and "://" in each:
-            raise DataError(f"{each} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
+    refuse_urls(source)
     if isinstance(source, (Feed, EventSource)):
         return source if isinstance(source, Feed) else _Source(source)
     if isinstance(source, (str, Path)):

@@ -25,6 +25,7 @@ from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 from hamlet.runtime.sizes import bytes_of, size_text
 from tests.comparison import difference
+from tests.engine.memory_growth import CASES
 
 STATES = "RETURN k, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 1000 s SLIDE 500 s"
 SEARCH = "rising: RETURN COUNT(*) PATTERN B+ WHERE [k, s] AND B.v < NEXT(B).v WITHIN 10 h"
@@ -216,12 +217,12 @@ def test_sizes() -> None:
     assert size_text(1 << 50) == "1024 TiB"
 
 
-NAMES = ["query late", "policy late", "verdicts nested", "specification texts", "specification late"]
+LIMITS = ("1000000", "8000000")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CASES)
 def test_no_notation_grows_far_beyond_its_limit(name: str) -> None:
-    command = [sys.executable, "-m", "tests.engine.memory_growth", name, "8000000"]
+    command = [sys.executable, "-m", "tests.engine.memory_growth", name, *LIMITS]
     done = subprocess.run(command, cwd=Path(__file__).resolve().parents[2], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -210,6 +210,26 @@ def test_steps_that_count_agree_with_the_oracle(monkeypatch: pytest.MonkeyPatch)
             assert found == expected, seed
 
 
+@pytest.mark.parametrize(
+    ("time", "within", "said", "hint"),
+    [
+        ("2024-03-05 10:00:00", "INTERVAL '2' SECOND", "ts, is VARCHAR", "ORDER BY CAST(ts AS TIMESTAMP)"),
+        ("2024-03-05 10:00:00", "2", "ts, is VARCHAR", "ORDER BY CAST(ts AS TIMESTAMP)"),
+        (7, "INTERVAL '2' SECOND", "WITHIN is an INTERVAL, and", "a number there, in the unit of that column"),
+        (datetime.datetime(2024, 3, 5), "2", "WITHIN is a number, and", "WITHIN INTERVAL '2' SECOND"),
+    ],
+)
+def test_within_measures_what_order_by_holds(time: Any, within: str, said: str, hint: str) -> None:
+    clause = f"ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a+) WITHIN {within} DEFINE a AS v > 0"
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        rows(clause, [{"ts": time, "v": 1}])
+    assert said in str(caught.value)
+    assert hint in str(caught.value)
+    if isinstance(time, str):  # what the hint says
+        clause = clause.replace("BY ts", "BY CAST(ts AS TIMESTAMP)").replace("WITHIN 2", "WITHIN INTERVAL '2' SECOND")
+        assert rows(clause, [{"ts": time, "v": 1}]) == [{"n": 1}]
+
+
 @pytest.mark.parametrize("pattern", ["a{1,100000} b", "a{1,100000}? b", "b a{,100000}", "a{70,} b?"])
 @pytest.mark.parametrize("within", ["", "WITHIN 150"])
 def test_counting_far_costs_no_more_than_counting_near(

@@ -160,6 +160,20 @@ def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation
     assert len(expected) > 5
 
 
+@pytest.mark.parametrize("notation", ["query", "policy", "specification"])
+def test_times_may_be_called_ts(store: SparkSession, tmp_path: Path, notation: str) -> None:
+    """Found by itself, at the first start and at the next."""
+    assert store is not None
+    table = drawn(7)
+    rows = table.to_pylist()
+    for number, part in enumerate((rows[:70], rows[70:])):
+        put(tmp_path / "in", f"{number}.csv", csv(part).replace("time", "ts", 1))
+        assert main(command(tmp_path, notation)) == 0
+    expected = decided(notation, table)
+    assert [row for row in written(tmp_path / "out") if str(END) not in row] == expected
+    assert expected
+
+
 BAD = {
     "short row": ("1.csv", "time,type,u,a\n61,w,x,1\n62,w,y\n", "1.csv:3", ""),
     "text": ("1.csv", "time,type,u,a\n61,w,x,1\n62,w,y,ten\n", "1.csv:3", "'a'"),
@@ -185,7 +199,8 @@ def test_a_bad_file_stops_a_job_and_loses_nothing(
     capsys.readouterr()
     put(tmp_path / "in", "2.csv", csv(rows[60:]))
     # A query's job learns types from all files at its start: those of files that come later are in test_spark_stream.
-    for what in ("short row",) if notation == "query" else ("short row", "text", "float"):
+    typed = [] if notation == "query" else ["text", "float", "number as text"]
+    for what in ["short row", "no column", "broken", "key twice", *typed]:
         name, text, place, column = BAD[what]
         put(tmp_path / "in", name, text)
         assert main(go) == 2, what
@@ -193,6 +208,7 @@ def test_a_bad_file_stops_a_job_and_loses_nothing(
         assert place in said, (what, said)
         assert column in said, (what, said)
         assert written(tmp_path / "out") == before, what
+        (tmp_path / "in" / name).unlink()
     put(tmp_path / "in", "1.csv", "a,u,type,time\n3,x,w,30\n")  # found by name
     assert main(go) == 0
     added = pa.Table.from_pylist([*rows[:60], {"time": 30, "type": "w", "u": "x", "a": 3}, *rows[60:]])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hamlet.errors import DataError
+from hamlet.input.time_column import TIME_COLUMNS
 
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
 LONGEST_LINE = 1 << 28  # bytes
@@ -28,7 +29,7 @@ class LineForm:
     """
 
     form: str | None = None
-    columns: tuple[str, ...] = ("time",)
+    columns: tuple[str, ...] = TIME_COLUMNS
     time_unit: str = "s"
     names: Sequence[str] | None = None
 

@@ -7,8 +7,9 @@ cuts the block until it stands alone.
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,7 @@ from hamlet.input.jsonfile import ZONED
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import NUMBER, NoTimeError, as_seconds, clock_of
 from hamlet.input.ordering import SortKey
+from hamlet.input.time_column import TIME, time_column_in
 from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
@@ -53,9 +55,11 @@ class Columns:
     types : dict of str to pyarrow.DataType
     written : bool
         Whether times are text in JSON.
+    settled : bool
+        Whether events have come, and so the time column is known.
     """
 
-    written = False
+    written = settled = False
 
     def __init__(self, key: SortKey, type_column: str, declared: Mapping[str, pa.DataType] | None = None) -> None:
         self.key = key
@@ -65,8 +69,16 @@ class Columns:
         if type_column not in key.names:
             self.types[type_column] = pa.string()
 
+    def settle(self, names: Iterable[str]) -> None:
+        """Learn from the first events which column has the times."""
+        if not self.settled and self.key.time == TIME:
+            self.key = self.key.among(names)
+            if self.key.time != TIME and self.types.pop(self.key.time, None) is not None:
+                self.declared -= {self.key.time}
+
     def learn(self, table: pa.Table) -> None:
         """Take the types of a table that was good throughout."""
+        self.settled = True
         for field in table.schema:
             if not pa.types.is_null(field.type):
                 self.types[field.name] = field.type
@@ -112,6 +124,8 @@ class JsonLines:
         rows = _lines_in(block)
         if not rows:
             return None
+        if not self._columns.settled:
+            self._columns.settle(_first_names(block))
         try:
             table = self._table(block)
         except pa.ArrowException as error:
@@ -261,6 +275,7 @@ class CsvLines:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise DataError(f"{self._name}: the header names the column {repeated[0]!r} more than once")
+        self._columns.settle(names)
         for name, role in ((self._columns.key.time, "time"), (self._columns.key.order, "order")):
             if name and name not in names:  # tables of SQL have no such column
                 if any(re.fullmatch(r"[+-]?\d+(\.\d+)?", each, re.ASCII) for each in names):
@@ -381,6 +396,18 @@ def _as_text(block: bytes, table: pa.Table) -> pa.Table:
     """A block whose columns of times are texts."""
     fields = [(each.name, pa.string() if pa.types.is_timestamp(each.type) else each.type) for each in table.schema]
     return _read_json(block, pa.schema(fields))
+
+
+def _first_names(block: bytes) -> list[str]:
+    """The names in the first line that has a time."""
+    for line in block.splitlines():
+        try:
+            event = json.loads(line) if line.strip() else None
+        except ValueError:
+            continue
+        if isinstance(event, dict) and time_column_in(event) is not None:
+            return list(event)
+    return []
 
 
 def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -285,16 +285,39 @@ def horizon_of(meaning: Meaning, ordered: Ordered, reports: Reports) -> npt.NDAr
     if meaning.within is None:
         return np.zeros(0, np.int64)
     duration = meaning.within.text
-    check_duration(meaning, ordered.host, reports)
+    kind = check_duration(meaning, ordered.host, reports)
     try:
         return ordered.ends(duration)
     except HostError as error:
+        _refuse_unlike(meaning, ordered, kind, reports)
         _report(reports, [(meaning.within, error)], error, meaning.clause.span)
         raise Failed from None
 
 
-def check_duration(meaning: Meaning, host: Host, reports: Reports) -> None:
-    """Refuse a WITHIN that is NULL, negative or no constant."""
+def _refuse_unlike(meaning: Meaning, ordered: Ordered, kind: str, reports: Reports) -> None:
+    """Refuse a WITHIN of a kind that the first column of ORDER BY cannot be added to."""
+    assert meaning.within is not None
+    (time, *_), span = meaning.order, meaning.within.expression.span
+    found = ordered.host.types(f"(SELECT ({ordered.time}) AS t FROM {ordered.table})")["t"]
+    named = f"the first column of ORDER BY, {time.expression.text}, is {found}"
+    dated = found.startswith(("TIMESTAMP", "DATE", "TIME"))
+    if found in ("VARCHAR", "BOOLEAN", "BLOB", "UUID", "JSON"):
+        hint = f"ORDER BY CAST({time.expression.text} AS TIMESTAMP)"
+        reports.error(f"WITHIN measures times or numbers, and {named}", span, hint)
+    elif kind == "INTERVAL" and not dated:
+        hint = "WITHIN takes a number there, in the unit of that column"
+        reports.error(f"WITHIN is an INTERVAL, and {named}", span, hint)
+    elif kind != "INTERVAL" and dated:
+        reports.error(
+            f"WITHIN is a number, and {named}", span, f"WITHIN INTERVAL '{meaning.within.text.strip()}' SECOND"
+        )
+    else:
+        return
+    raise Failed
+
+
+def check_duration(meaning: Meaning, host: Host, reports: Reports) -> str:
+    """The type of a WITHIN; refuses one that is NULL, negative or no constant."""
     assert meaning.within is not None
     text, span = meaning.within.text, meaning.within.expression.span
     try:
@@ -307,6 +330,7 @@ def check_duration(meaning: Meaning, host: Host, reports: Reports) -> None:
     if row[0] or row[1]:
         reports.error(f"WITHIN must not be {'NULL' if row[0] else 'negative'}", span, "WITHIN INTERVAL '1' HOUR")
         raise Failed
+    return str(kind)
 
 
 def labelled(meaning: Meaning, matches: Matches, ordered: Ordered) -> Labelled:

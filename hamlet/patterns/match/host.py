@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError
+from hamlet.input.files import refuse_urls
 from hamlet.input.formats import NOT_UNPACKED, format_of
 from hamlet.input.missing import FileColumns, finding, lacking
 
@@ -290,6 +291,7 @@ def _is_path(value: Any) -> bool:
 def _paths(value: Any) -> list[str]:
     """The files that a path, a folder or a pattern stands for, in the order of their names."""
     given = [value] if isinstance(value, (str, os.PathLike)) else list(value)
+    refuse_urls(given)
     found: list[str] = []
     for each in [os.fspath(one) for one in given]:
         path = Path(each)

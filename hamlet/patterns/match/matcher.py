@@ -66,6 +66,7 @@ from hamlet.runtime.reorder_buffer import bytes_of_parts, late_error
 from hamlet.runtime.sizes import bytes_of, size_text
 
 _FOREVER = 2**62
+_COPIES = 6  # of rows in tables, while the host orders them and evaluates conditions; measured beside what was resident
 _FIELDS = ("options", "schema", "pending", "live", "mark", "partitions", "counts")
 
 
@@ -270,8 +271,12 @@ class Matcher(Monitor):
     def _held(self) -> tuple[int, int]:
         if self._direct is not None:
             return self._direct.held()
-        kept = [*self._pending.to_batches(), *self._live.to_batches()]
-        return sum(each.num_rows for each in kept), bytes_of_parts(kept)
+        return self._pending.num_rows + self._live.num_rows, sum(self._kept_bytes())
+
+    def _kept_bytes(self) -> tuple[int, int]:
+        """Bytes of the rows that wait, and of those of matches that may go on, with what it takes to match them."""
+        waiting, live = (bytes_of_parts(each.to_batches()) for each in (self._pending, self._live))
+        return waiting, _COPIES * live
 
     def _push(self, events: Any) -> list[Row]:
         if self._can_direct:
@@ -537,7 +542,7 @@ class Matcher(Monitor):
         """Raise MemoryLimitError where the rows that are kept take more than they may."""
         if self._limit is None:
             return
-        waiting, live = (bytes_of_parts(each.to_batches()) for each in (self._pending, self._live))
+        waiting, live = self._kept_bytes()
         if waiting + live > self._limit:
             most, remedy = ("rows held back for earlier ones", "shorten lateness")
             if live >= waiting:

@@ -8,7 +8,8 @@ where equivalent ones are told, its rows begin with the time-points that were ke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,15 @@ _MOST_STEPS = 1 << 12  # time-points between two looks at what the automaton tak
 _MOST_STATES = 1 << 24  # bytes that its states, steps and expressions may take
 _MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
 
+_POINT_BYTES = 17  # of a time-point that is not decided, or of a row
+_UNSEEN = 1 << 20  # bytes that streams may have taken since somebody looked
+
 Key = tuple[Any, ...]
 AnyStream = AnchoredStream | Stream
+
+
+def _nothing() -> None:
+    """Nobody asks how much is kept."""
 
 
 def machine_of(found: Skeleton, mode: Mode) -> AnchoredFormula | Automaton:
@@ -164,7 +172,7 @@ class Verdicts:
     @property
     def nbytes(self) -> int:
         """Bytes held for the streams of all keys, and for the automaton."""
-        history = sum(17 * len(rows[0]) for parts in self.history.values() for rows in parts)
+        history = sum(_POINT_BYTES * len(rows[0]) for parts in self.history.values() for rows in parts)
         evaluated = sum(each.nbytes for each in self.atoms if isinstance(each, EvaluatedAtom))
         return self.held + history + 300 * len(self.streams) + self.machine.nbytes + evaluated + self.waiting.nbytes
 
@@ -188,7 +196,9 @@ class Verdicts:
         """How many keys have been met."""
         return len(self.streams)
 
-    def feed(self, chunk: LogChunk, time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+    def feed(
+        self, chunk: LogChunk, time_type: pa.DataType, check: Callable[[], None] = _nothing
+    ) -> Iterator[pa.RecordBatch]:
         """Read time-points, and give the rows that they decide.
 
         Parameters
@@ -197,13 +207,19 @@ class Verdicts:
             Behind all chunks before it; times in ticks.
         time_type : pyarrow.DataType
             Of the time in rows.
+        check : callable
+            Called whenever some of them have been taken.
         """
         self.waiting.add(chunk.times, [atom.hits(chunk) for atom in self.atoms])
         decided = [atom.decided for atom in self.atoms if isinstance(atom, EvaluatedAtom)]
-        yield from self._decide(*self.waiting.take(min(decided, default=self.waiting.points)), time_type)
+        yield from self._decide(*self.waiting.take(min(decided, default=self.waiting.points)), time_type, check)
 
     def _decide(
-        self, times: npt.NDArray[np.int64], hits: Sequence[Hits], time_type: pa.DataType
+        self,
+        times: npt.NDArray[np.int64],
+        hits: Sequence[Hits],
+        time_type: pa.DataType,
+        check: Callable[[], None] = _nothing,
     ) -> Iterator[pa.RecordBatch]:
         """Go on over time-points at which the truth of all atoms is known."""
         if not self.key:
@@ -217,14 +233,16 @@ class Verdicts:
                 stream.feed(times[begin : begin + step], bits[begin : begin + step])
                 self._forget_states()
                 yield from self._rows({(): stream}, time_type)
+                check()
             return
         step = max(256, _MOST_ROWS // max(1, len(self.streams)))
         if isinstance(self.machine, Automaton):
             step = min(step, _MOST_STEPS)
         by_key = self._by_key(hits)
         for begin in range(0, len(times), step):
-            yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type)
+            yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type, check)
             self._forget_states()
+            check()
 
     def _forget_states(self) -> None:
         """Give up the automaton's states, steps and expressions that nobody is in, once they take much memory."""
@@ -257,7 +275,12 @@ class Verdicts:
         return found
 
     def _feed_keys(
-        self, times: npt.NDArray[np.int64], begin: int, by_key: Mapping[Key, list[Any]], time_type: pa.DataType
+        self,
+        times: npt.NDArray[np.int64],
+        begin: int,
+        by_key: Mapping[Key, list[Any]],
+        time_type: pa.DataType,
+        check: Callable[[], None],
     ) -> Iterator[pa.RecordBatch]:
         """Feed some time-points, which begin at a place of their chunk, to the streams of all keys."""
         here: dict[Key, npt.NDArray[np.int32]] = {}
@@ -267,18 +290,23 @@ class Verdicts:
                 if first < last:
                     bits = here.setdefault(key, np.zeros(len(times), np.int32))
                     bits[points[first:last] - begin] |= bit
-        self._fork(times, here)
+        self._fork(times, here, check)
         nothing = np.zeros(len(times), np.int32)
-        for key, (stream, always) in self.streams.items():
+        looks = 1 + _UNSEEN // (1 + _POINT_BYTES * len(times))
+        for number, (key, (stream, always)) in enumerate(self.streams.items(), 1):
             if stream.points < self.points:
                 stream.feed(times, here.get(key, nothing) | np.int32(always))
+            if number % looks == 0:
+                check()
         yield from self._rows({key: stream for key, (stream, _) in self.streams.items()}, time_type)
 
-    def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
+    def _fork(
+        self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]], check: Callable[[], None]
+    ) -> None:
         """Feed the default stream; each new key takes over from it at the first time-point with an event of it."""
         new = [(int(np.argmax(bits != 0)), key) for key, bits in here.items() if key not in self.streams]
         nothing = np.zeros(len(times), np.int32)
-        done = 0
+        done = unseen = 0
         for first, key in sorted(new, key=lambda each: each[0]):
             self._feed_nobody(times[done:first], nothing[done:first])
             done = first
@@ -287,6 +315,10 @@ class Verdicts:
             stream.feed(times[first:], here[key][first:] | np.int32(always))
             self.streams[key] = stream, always
             self._new[key] = list(self.history[always])
+            unseen += stream.nbytes
+            if unseen > _UNSEEN:
+                check()
+                unseen = 0
         self._feed_nobody(times[done:], nothing[done:])
 
     def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
@@ -402,8 +434,12 @@ class VerdictRunner:
         for chunk in chunks:
             self.points += len(chunk.times)
             for place, each in enumerate(self.verdicts):
-                for rows in each.feed(chunk, self._time_type):
+                for rows in each.feed(chunk, self._time_type, partial(self._check_memory, beside)):
                     yield place, rows
+        self._check_memory(beside)
+
+    def _check_memory(self, beside: int) -> None:
+        """Raise MemoryLimitError where more is kept than may be."""
         if self._limit is not None and self.nbytes + beside > self._limit:
             most = max(range(len(self.verdicts)), key=lambda place: self.verdicts[place].nbytes)
             raise MemoryLimitError(
