@@ -138,6 +138,10 @@ def csv(rows: list[dict[str, Any]]) -> str:
     return "time,type,u,a\n" + "".join(f"{row['time']},{row['type']},{row['u']},{row['a']}\n" for row in rows)
 
 
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """In micro-batches, over a restart, with disorder within the lateness; a late event is dropped and counted."""
@@ -185,35 +189,39 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_a_bad_file_stops_a_job_and_loses_nothing(
-    store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]
+    store: SparkSession, tmp_path: Path, notation: str, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """File, line and column are said, nothing of the micro-batch is written, and the job goes on when it is mended."""
     assert store is not None
+    text_of = csv if form == "csv" else lines
     rows = drawn(5).to_pylist()
-    put(tmp_path / "in", "0.csv", csv(rows[:60]))
+    put(tmp_path / "in", f"0.{form}", text_of(rows[:60]))
     go = command(tmp_path, notation)
     assert main(go) == 0
     before = written(tmp_path / "out")
     capsys.readouterr()
-    put(tmp_path / "in", "2.csv", csv(rows[60:]))
+    put(tmp_path / "in", f"2.{form}", text_of(rows[60:]))
     # A query's job learns types from all files at its start: those of files that come later are in test_spark_stream.
-    typed = [] if notation == "query" else ["text", "float", "number as text"]
-    for what in ["short row", "no column", "broken", "key twice", *typed]:
+    typed = () if notation == "query" else ("text", "float", "number as text")
+    for what in ("short row", "no column", "broken", "key twice", *typed):
         name, text, place, column = BAD[what]
+        if not name.endswith(form):
+            continue
         put(tmp_path / "in", name, text)
         assert main(go) == 2, what
         said = capsys.readouterr().err
         assert place in said, (what, said)
         assert column in said, (what, said)
         assert written(tmp_path / "out") == before, what
-        (tmp_path / "in" / name).unlink()
-    put(tmp_path / "in", "1.csv", "a,u,type,time\n3,x,w,30\n")  # found by name
+    added = {"a": 3, "u": "x", "type": "w", "time": 30}  # found by name
+    put(tmp_path / "in", f"1.{form}", "a,u,type,time\n3,x,w,30\n" if form == "csv" else lines([added]))
     assert main(go) == 0
-    added = pa.Table.from_pylist([*rows[:60], {"time": 30, "type": "w", "u": "x", "a": 3}, *rows[60:]])
+    table = pa.Table.from_pylist([*rows[:60], added, *rows[60:]])
     found = [row for row in written(tmp_path / "out") if str(END) not in row]
-    assert found == decided(notation, added.sort_by("time"))
+    assert found == decided(notation, table.sort_by("time"))
 
 
 def test_every_kind_of_bad_file_is_named(tmp_path: Path) -> None:
