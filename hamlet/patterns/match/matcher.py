@@ -66,6 +66,7 @@ from hamlet.runtime.reorder_buffer import bytes_of_parts, late_error
 from hamlet.runtime.sizes import bytes_of, size_text
 
 _FOREVER = 2**62
+_PARTITION_BYTES = 300  # of what is known of a partition, beside its rows
 _COPIES = 6  # of rows in tables, while the host orders them and evaluates conditions; measured beside what was resident
 _FIELDS = ("options", "schema", "pending", "live", "mark", "partitions", "counts")
 
@@ -276,7 +277,7 @@ class Matcher(Monitor):
     def _kept_bytes(self) -> tuple[int, int]:
         """Bytes of the rows that wait, and of those of matches that may go on, with what it takes to match them."""
         waiting, live = (bytes_of_parts(each.to_batches()) for each in (self._pending, self._live))
-        return waiting, _COPIES * live
+        return waiting, _COPIES * live + _PARTITION_BYTES * len(self._partitions)
 
     def _push(self, events: Any) -> list[Row]:
         if self._can_direct:
