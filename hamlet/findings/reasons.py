@@ -197,24 +197,34 @@ def _common(events: Mapping[str, pa.Table], windows: tuple[int, int], keys: Iter
     count = int(codes.max()) + 1
     if (end - begin + 1) * count >= 2**63:
         return True  # too many to be numbered: nothing is said of windows or keys
-    start, common = 0, None
+    start = 0
+    edges: list[Int64Array] = []  # of the windows with events of a variable
+    steps: list[Int64Array] = []  # one variable more from there on, or one less
     for each in times:
-        found = _numbered(each, codes[start : start + len(each)], count, within, slide, begin)
-        common = found if common is None else np.intersect1d(common, found, assume_unique=True)
-        if not len(common):
-            return False
+        first, past = _merged(each, codes[start : start + len(each)], within, slide, begin, end)
+        edges += [first, past]
+        steps += [np.ones(len(first), np.int64), np.full(len(past), -1, np.int64)]
         start += len(each)
-    return True
+    place, step = np.concatenate(edges), np.concatenate(steps)
+    order = np.lexsort((step, place))  # ranges are half-open: what ends somewhere ends before what begins there
+    return int(np.cumsum(step[order]).max(initial=0)) == len(times)
 
 
-def _numbered(
-    times: npt.NDArray[Any], codes: Int64Array, count: int, within: int, slide: int, begin: int
-) -> npt.NDArray[Any]:
-    """The windows and keys that events lie in, a number for each pair, ascending."""
+def _merged(
+    times: npt.NDArray[Any], codes: Int64Array, within: int, slide: int, begin: int, end: int
+) -> tuple[Int64Array, Int64Array]:
+    """The windows that events lie in, key by key, as numbers: the ranges that they come to, and where these end.
+
+    An event lies in windows that follow one another, so that what is looked at does not grow with their number.
+    """
     last = times // slide
     first = (times - within) // slide + 1
-    found = []
-    for offset in range(-(-within // slide) + 1):
-        windows = last - offset
-        found.append(((windows - begin) * count + codes)[windows >= first])
-    return np.unique(np.concatenate(found))
+    held = last >= first
+    before = (codes * (end - begin + 1) - begin)[held]
+    first, past = first[held] + before, last[held] + before + 1
+    order = np.argsort(first, kind="stable")
+    first, past = first[order], np.maximum.accumulate(past[order])
+    if not len(first):
+        return first, past
+    apart: npt.NDArray[np.bool_] = np.append(True, first[1:] > past[:-1])
+    return first[apart], past[np.append(apart[1:], True)]

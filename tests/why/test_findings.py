@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -335,3 +336,35 @@ def test_findings_beside_events_are_quiet(tmp_path: Path, capsys: pytest.Capture
     assert "SUM(EVENTS buy.price)" in capsys.readouterr().err
     assert main(["run", str(text), "--input", str(source), "--quiet"]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_windows_that_events_share() -> None:
+    """Whether some window, and some window of one key, has an event of each type, against all windows one by one."""
+    said: set[str] = set()
+    for seed in range(150):
+        drawn = random.Random(seed)
+        within, slide = drawn.randint(1, 12), drawn.randint(1, 15)
+        times = sorted(drawn.randint(0, 60) for _ in range(drawn.randint(4, 9)))
+        events = [{"time": time, "type": drawn.choice("AB"), "key": drawn.choice("xyz"), "value": 1} for time in times]
+        held: dict[str, set[tuple[int, str]]] = {"A": set(), "B": set()}
+        for each in events:
+            inside = [turn for turn in range(-15, 62) if turn * slide <= each["time"] < turn * slide + within]
+            held[each["type"]] |= {(turn, each["key"]) for turn in inside}
+        turns = [{turn for turn, _ in each} for each in held.values()]
+        if len({each["type"] for each in events}) < 2:
+            continue
+        text = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [key] AND A.value < NEXT(B).value"
+        found = " ".join(warnings(f"{text} WITHIN {within} s SLIDE {slide} s", events))
+        assert ("perhaps WITHIN is too short" in found) == (not turns[0] & turns[1]), (seed, found)
+        same = bool(held["A"] & held["B"])
+        assert ("with the same key" in found) == (bool(turns[0] & turns[1]) and not same), (seed, found)
+        said.add(found)
+    assert len(said) > 2
+
+
+def test_windows_that_overlap_cost_no_more() -> None:
+    """What is looked at are the events and not their windows, of which each lies in 900."""
+    events = pa.table({"time": range(20_000), "type": ["A", "B"] * 10_000, "value": [1] * 20_000})
+    text = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.value < NEXT(B).value WITHIN 900 s SLIDE 1 s"
+    (said,) = warnings(text, events)
+    assert "the events occur" in said
