@@ -175,7 +175,6 @@ OPERATORS = {
     "complete_window": "queries side by side, each window at once where a batch has all its events",
     "pane_matrix": "queries side by side, a busy pane once for all windows that overlap in it",
     "simd": "queries side by side, one element of a vector each",
-    "counting": "the query by itself; the number of events says how many trends there are",
     "limb_matrix": "the query by itself, a pane once for all windows that overlap in it, in numbers of any size",
     "scalar": "the query by itself, its sums per open window",
     "event_store": "the query by itself; it looks back at events that are kept",

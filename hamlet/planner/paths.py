@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 from hamlet import _core
 from hamlet.errors import OptionError, one_of
-from hamlet.kernel.operators import counting
 from hamlet.kernel.operators.pane_matrix import limb_matrices
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ Feature = Literal[
 
 # Operators of their own module that have one query by itself, tried in this order before `scalar`: a module says what
 # it is (NAME, WHAT), and by the tables of a query whether it can serve it (`serves`).
-ALONE = (counting, limb_matrices)
+ALONE = (limb_matrices,)
 
 OPERATORS: Mapping[str, str] = {
     "scalar": "one query by itself, its sums per open window; numbers of any size",

@@ -1,6 +1,0 @@
-from typing import Any
-
-NAME: str
-WHAT: str
-
-def serves(tables: Any) -> bool: ...
