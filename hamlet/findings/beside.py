@@ -10,6 +10,7 @@ import numpy as np
 
 from hamlet.errors import HamletError
 from hamlet.findings.reasons import MOST_QUERIES, Again
+from hamlet.language.analysis import analyse
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import Attribute, AttributeType, Comparison, Group, Literal, Query, Reference, ReturnItem
@@ -123,7 +124,7 @@ class Beside:
                 to[others[-1].name] = rows
         start = self._source.schema.clock.present(part.window)
         try:
-            again = Workload.parse(to_text(replace(text, queries=(*own, *others))))
+            again = Workload(analyse(replace(text, queries=(*own, *others))))
             for row in self._rerun(again, part, _MOST_EVENTS) or ():
                 if row["query"] in to and (part.period is None or row["window_start"] == start):
                     to[row["query"]].append(row)
