@@ -165,7 +165,7 @@ def _measures(found: Mapping[str, float]) -> Mapping[str, float]:
 
 
 class Start:
-    """`hamlet run` of a small file, and what of it is Python, numpy and Arrow."""
+    """`hamlet run` of a small file, `hamlet monitor` of an empty log, and what of it is Python, numpy and Arrow."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="hamlet-bench-")
@@ -175,12 +175,23 @@ class Start:
         pa_csv.write_csv(self.table, self.folder / "e.csv")
         self.workload = hamlet.Workload.parse(TEXT.format("", within))
         (self.folder / "w.sase").write_text(TEXT.format("", within))
+        for file, content in (
+            ("p.mfotl", "a(x) AND NOT ONCE[0,7] b(x)"),
+            ("p.sig", "a(x: int)\nb(x: int)"),
+            ("e.log", ""),
+        ):
+            (self.folder / file).write_text(content)
 
     def command(self, name: str) -> list[str]:
         """The command line of a run."""
         workload, output = str(self.folder / "w.sase"), str(self.folder / "out")
         own = ["run", workload, "--input", str(self.folder / name), "--output", output, "--overwrite"]
         return [sys.executable, "-m", "hamlet", *own, "--count-type", "int64", "--quiet"]
+
+    def monitor(self) -> list[str]:
+        """The command line of a monitor."""
+        policy, signature, log = (str(self.folder / name) for name in ("p.mfotl", "p.sig", "e.log"))
+        return [sys.executable, "-m", "hamlet", "monitor", policy, "-s", signature, "-i", log, "--quiet"]
 
     def rows(self, _: object) -> Rows:
         """What the last run wrote."""
@@ -206,6 +217,7 @@ class Start:
         return {
             "hamlet run, CSV": of(self.command("e.csv"), self.rows),
             "hamlet run, Parquet": of(self.command("e.parquet"), self.rows),
+            "hamlet monitor, an empty log": of(self.monitor(), question="no time-point"),
             "import hamlet": of([sys.executable, "-c", "import hamlet"], question="an import"),
             "numpy and Arrow": of([sys.executable, "-c", code], question="imports that a run needs"),
             "Python": of([sys.executable, "-c", "pass"], question="nothing"),
@@ -277,7 +289,7 @@ CASES: dict[str, Case] = {
         seconds=(120, 10),
     ),
     "start": Case(
-        "hamlet run of 300 events in a process of its own: seconds that cores work",
+        "hamlet run of 300 events and hamlet monitor of an empty log, each a process: seconds that cores work",
         {"": Start},
         {"": Start},
         seconds=(30, 20),
