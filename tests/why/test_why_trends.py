@@ -16,6 +16,7 @@ from hamlet.checker.events import trend_checker
 from hamlet.cli import main
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.input.events import open_events
+from hamlet.why.trends.graph import Step
 from hamlet.why.trends.reading import chosen
 from tests.compare_trend_evidence import compare
 
@@ -127,6 +128,20 @@ def test_more_steps_than_the_limit_are_samples() -> None:
     evidence.data["samples"][0] = [[1, "A"], [0, "A"]]
     with pytest.raises(EvidenceError):
         check(text, events, evidence)
+
+
+@pytest.mark.parametrize("condition", ["", "WHERE A.v <= NEXT(B).v"])
+def test_no_pairs_are_looked_at_where_too_many_steps_are_sure(monkeypatch: pytest.MonkeyPatch, condition: str) -> None:
+    """Where neighbours are compared, a step may be in no trend, and all must be tried."""
+    made: list[Step] = []
+    monkeypatch.setattr("hamlet.why.trends.graph.Step", lambda *given: made.append(Step(*given)) or made[-1])
+    text = f"RETURN COUNT(*) PATTERN SEQ(A, B+) {condition} WITHIN ALL"
+    events = [{"time": time, "type": "AB"[time % 2], "v": time} for time in range(400)]
+    evidence = hamlet.run(hamlet.Workload.parse(text), events).why({}, limit=200)
+    assert evidence.data["steps"] is None
+    assert len(evidence.data["samples"]) == 3
+    assert (len(made) < 100) is not bool(condition)
+    check(text, events, evidence)
 
 
 def test_a_window_of_any_size_has_samples() -> None:
