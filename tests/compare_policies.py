@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from hamlet.errors import DataError
+from hamlet.input.time_column import TIME_COLUMNS
 from hamlet.oracle.policies import Oracle
 from hamlet.policies import Monitor, Policy, PolicyError, run
 from hamlet.policies.analysis.rewriting import goal
@@ -18,6 +22,7 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.signature import Signature
 from tests.random_matches import random_matching
 from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy, wild
+from tests.wild_queries import SIZES, has_file_form, in_files
 
 ARROW = {"int": pa.int64(), "string": pa.string(), "float": pa.float64()}
 Row = tuple[int, int, tuple[Any, ...]]
@@ -98,19 +103,33 @@ def compare_wild(seed: int, *, matching: bool = False) -> str:
     draw.shuffle(events)
     found = [("run", rows_of(run(policy, events).rows()))]
     events.sort(key=lambda event: event["time"])
-    rows, place = [], 0
+    rows, place, time = [], 0, draw.choice(TIME_COLUMNS)
     while place < len(events):
-        count = draw.choice([1, 1, 1, 2, 5, 100])
-        rows += monitor.push(events[place : place + count])
+        count = draw.choice(SIZES)
+        rows += monitor.push([named(event, time) for event in events[place : place + count]])
         place += count
         if draw.random() < 0.2:
             monitor = Monitor.restore(policy, monitor.save())
     found.append(("pushed", rows_of(rows + monitor.close())))
+    if has_file_form(events):
+        with tempfile.TemporaryDirectory() as folder:
+            typed = ("jsonl", "parquet")  # a column of digits is no text in CSV
+            paths = in_files(draw, [named(event, time) for event in events], Path(folder), typed)
+            try:
+                found.append(("files", rows_of(run(policy, paths, missing_columns="null").rows())))
+            except DataError as error:
+                if "there is no column" not in str(error):  # of a predicate that never comes
+                    raise
     for way, told in found:
         if repr(told) != repr(wanted) and (told != wanted or kind != "float"):  # -0.0 is 0.0
             lines = [f"seed {seed}: {text}", signature, f"log {log}", f"oracle {wanted}", f"{way}  {told}"]
             raise AssertionError("\n".join(lines))
     return "equal"
+
+
+def named(event: dict[str, Any], time: str) -> dict[str, Any]:
+    """An event whose time column is called otherwise."""
+    return {time if name == "time" else name: value for name, value in event.items()}
 
 
 def events_of(log: list[Point]) -> list[list[dict[str, Any]]]:

@@ -111,6 +111,6 @@ def main(run: Run) -> int:
 
 
 if __name__ == "__main__":
-    from tests.streams.stream_runs import run_pushed, run_whole
+    from tests.streams.stream_runs import run_files, run_pushed, run_whole
 
-    sys.exit(main(run_whole) or main(run_pushed))
+    sys.exit(main(run_whole) or main(run_pushed) or main(run_files))

@@ -457,14 +457,18 @@ EDGES = [sign * (2**power + more) for power in (31, 32, 53, 62, 63) for more in 
 def trace(random: Random, inputs: list[Known], wild: bool = False) -> list[tuple[int, dict[str, Any]]]:
     """Random events: times in ns that stand still, step by tenths or jump, and values for some of the inputs.
 
-    With `wild` some values are as large as their types hold, and times begin far from zero.
+    With `wild` some values are as large as their types hold, times begin far from zero, and some traces are long, with
+    many values.
     """
     time = random.choice([0, 0, 17 * SECOND, 3 * SECOND + 1])
     if wild:
         time = random.choice([-(2**61) + 1, -(2**53) - 1, 2**53 + 1, 2**60])
     events = []
-    for _ in range(random.randint(1, 30)):
+    most = 200 if wild and random.random() < 0.2 else 30
+    for _ in range(random.randint(1, most)):
         columns = {each.name: _value(random, each.kind) for each in inputs if random.random() < 0.6}
+        if most > 30:
+            columns |= {each.name: random.randint(0, 99) for each in inputs if each.kind in ("Int64", "UInt64")}
         for each in inputs if wild else ():
             if each.name in columns and random.random() < 0.15:
                 columns[each.name] = _edge(random, each.kind, columns[each.name])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 import hamlet
 from hamlet import oracle
+from hamlet.input.time_column import TIME_COLUMNS
 from hamlet.language.parser import parse
 from tests.case_files import oracle_options
 from tests.comparison import difference, in_any_order, in_file_order
@@ -142,9 +143,14 @@ def pushed(draw: random.Random, case: Case, extra: Mapping[str, Any]) -> list[Ma
     return in_file_order(rows, [query.name for query in parse(text).queries])
 
 
-def in_files(draw: random.Random, events: list[dict[str, Any]], folder: Path) -> list[str]:
+def in_files(
+    draw: random.Random,
+    events: list[dict[str, Any]],
+    folder: Path,
+    endings: Sequence[str] = ("csv", "jsonl", "parquet"),
+) -> list[str]:
     """Files of one format whose columns stand in another order; one without values is left out where it may be."""
-    ending = draw.choice(["csv", "jsonl", "parquet"])
+    ending = draw.choice(endings)
     parts: list[list[dict[str, Any]]] = [[] for _ in range(draw.randint(1, 3))]
     for event in events:
         draw.choice(parts).append(event)
@@ -154,7 +160,9 @@ def in_files(draw: random.Random, events: list[dict[str, Any]], folder: Path) ->
     for place, part in enumerate(each for each in parts if each):
         own = draw.sample(names, len(names))
         table = pa.Table.from_pylist([{name: event.get(name) for name in own} for event in part], _schema(whole, own))
-        empty = [name for name in own if table.column(name).null_count == len(table) and name not in ("time", "type")]
+        empty = [
+            name for name in own if table.column(name).null_count == len(table) and name not in (*TIME_COLUMNS, "type")
+        ]
         table = table.drop_columns(empty)
         path = folder / f"{place}.{ending}"
         if ending == "csv":
@@ -172,9 +180,11 @@ def _schema(whole: pa.Table, names: list[str]) -> pa.Schema:
 
 
 def has_file_form(events: list[dict[str, Any]]) -> bool:
-    """Whether files say the same as the dicts: each attribute that is named has a value, none is NaN or ''."""
+    """Whether files say the same as the dicts: each attribute that is named has a value, none is NaN or huge."""
     names = {name for event in events for name in event}
     values = [event.get(name) for event in events for name in names]
+    if any(isinstance(value, int) and not -(2**63) <= value < 2**63 for value in values):
+        return False
     if any(isinstance(value, float) and value != value for value in values):
         return False
     return all(any(event.get(name) is not None for event in events) for name in names) and _one_type(events)
