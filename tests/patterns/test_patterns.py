@@ -474,6 +474,35 @@ def test_stats_count_what_was_read_and_found() -> None:
     assert two.stats == {"events": 5, "matches": 4, "rows": 3}  # the rows are put in order once
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "LAST(DISTINCT v)",
+        "LAST(all v)",
+        "PREV(v, 1 IGNORE NULLS)",
+        "FIRST(v) respect nulls",
+        "LAST(v ORDER BY i)",
+        "LAST(v) FILTER (WHERE v > 1)",
+        "CLASSIFIER() FILTER (WHERE true)",
+        "LENGTH(PREV(CLASSIFIER()) FILTER (WHERE true))",
+    ],
+)
+def test_what_is_for_aggregates_is_told(call: str) -> None:
+    for clause in (
+        f"MEASURES {call} AS x PATTERN (a) DEFINE a AS true",
+        f"MEASURES 1 AS x PATTERN (a) DEFINE a AS {call} = 1",
+    ):
+        with pytest.raises(hamlet.WorkloadError, match="is for aggregates, not for") as caught:
+            rows(f"ORDER BY i {clause}", pa.table({"i": [1], "v": [1]}))
+        assert len(caught.value.diagnostics) == 1
+    listed = rows(
+        "ORDER BY i MEASURES LAST(filter(l, x -> x > 1)) AS x PATTERN (a) DEFINE a AS LAST(v) IS NOT NULL",
+        pa.table({"i": [1], "v": [1], "l": [[1, 2]]}),
+        dialect="spark",
+    )
+    assert listed == [{"x": [2]}]
+
+
 def test_a_clause_behind_a_join() -> None:
     text = "SELECT * FROM a JOIN b ON a.x = b.x MATCH_RECOGNIZE (MEASURES 1 AS n PATTERN (a) DEFINE a AS true)"
     with pytest.raises(hamlet.WorkloadError, match="not behind a join"):

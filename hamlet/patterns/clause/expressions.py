@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 from hamlet.errors import Span
@@ -235,10 +236,8 @@ def _bound_names(tokens: Sequence[Token]) -> list[set[str]]:
             end = next((at for at in range(first, len(tokens)) if tokens[at].text == ":"), len(tokens))
         elif token.text == "->" and tokens[first : first + 1] and tokens[first].kind not in ("text", "number"):
             end = place  # before a text or a number it is JSON's operator
-            if tokens[place - 1].text == ")":
-                first = max(at for at in range(place) if tokens[at].text == "(" and closing(tokens, at) == place - 1)
-            else:
-                first = place - 1
+            opened = (at for at in range(place) if tokens[at].text == "(" and closing(tokens, at) == place - 1)
+            first = max(opened, default=max(0, place - 1))
         else:
             continue
         names = {each.text.lower() for each in tokens[first:end] if each.is_identifier}
@@ -472,6 +471,10 @@ class _Scope:
         name = self.tokens[place].text.upper()
         end = min(closing(self.tokens, place + 1), last - 1)
         span = self.tokens[place].span.to(self.tokens[end].span)
+        modifier = self._modifier(place, end, last) if name in _OWN else None
+        if modifier is not None:
+            self._error(f"{modifier} is for aggregates, not for {name}", span, f"leave {modifier} out")
+            return "NULL", end + 1
         if name == "MATCH_NUMBER":
             if end > place + 2:
                 self._error("MATCH_NUMBER() takes nothing", span, "MATCH_NUMBER()")
@@ -486,6 +489,21 @@ class _Scope:
         if name in _NAVIGATION:
             return self._navigation(place, end, mode, span), end + 1
         return self._aggregate(place, end, last, mode, span)
+
+    def _modifier(self, place: int, end: int, last: int) -> str | None:
+        """What stands in or behind a call and is for aggregates alone."""
+        words = self.tokens[place + 2 : min(end + 3, last)]
+        depth = 0  # below zero behind the call
+        for at, (each, following) in enumerate(pairwise(words)):
+            if at == 0 and (each.is_word("DISTINCT") or (each.is_word("ALL") and following.text != "(")):
+                return each.text
+            depth += (each.kind == "other") * ((each.text in "([{") - (each.text in ")]}"))
+            two = f"{each.text} {following.text}"
+            if depth <= 0 and two.upper() in ("ORDER BY", "IGNORE NULLS", "RESPECT NULLS"):
+                return two
+            if depth < 0 and each.is_word("FILTER") and following.text == "(":
+                return each.text
+        return None
 
     def _classifier(self, place: int, end: int, span: Span, inner: _Inner | None) -> str:
         variable = None
