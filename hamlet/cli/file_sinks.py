@@ -7,11 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
-import pyarrow as pa
-
+from hamlet.arrays import pa
 from hamlet.cli.notations import Part
 from hamlet.cli.sinks import Sink
 from hamlet.errors import OptionError
@@ -26,40 +26,49 @@ class StreamSink(Sink):
         if output_format == "parquet":
             raise OptionError("Parquet cannot be written to standard output; choose json or csv, or a directory")
         super().__init__(parts)
-        union = list(dict.fromkeys(name for part in parts for name in part.schema.names))
-        leads = list(dict.fromkeys(part.kind for part in parts if part.named))
-        self._encoders: list[Encoder] = [
-            encoder_of(
-                output_format,
+        self._format = output_format
+        self._encoders: dict[int, Encoder] = {}  # of parts with rows
+        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in parts]
+        # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
+        self._text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=True)
+        if output_format == "csv" and parts:  # no other format has a head
+            self._put(self._encoder(0).head())
+
+    @cached_property
+    def _header(self) -> list[str]:
+        """The columns of all parts."""
+        leads = list(dict.fromkeys(part.kind for part in self.parts if part.named))
+        union = dict.fromkeys(name for part in self.parts for name in part.schema.names)
+        return [*leads, *(name for name in union if name not in leads)]
+
+    def _encoder(self, place: int) -> Encoder:
+        if place not in self._encoders:
+            part = self.parts[place]
+            self._encoders[place] = encoder_of(
+                self._format,
                 part.schema,
                 lead={part.kind: part.name} if part.named else {},
                 sparse=part.sparse,
                 tuples=part.tuples,
-                header=[*leads, *(name for name in union if name not in leads)],
+                header=self._header,
             )
-            for part in parts
-        ]
-        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in parts]
-        # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
-        self._text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=True)
-        self._put(self._encoders[0].head() if self._encoders else "")
+        return self._encoders[place]
 
     def take(self, place: int, rows: pa.RecordBatch) -> None:
         """Print rows of the first part, and hold others."""
         if place:
             self._waiting[place].append(rows)
         else:
-            self._put(self._encoders[0].lines(rows))
+            self._put(self._encoder(0).lines(rows))
 
     def finish(self, well: bool) -> None:
         """Print what was held."""
         try:
-            if well and self._encoders:
-                self._put(self._encoders[0].tail())
-            for place, batches in enumerate(self._waiting[1:] if well else [], 1):
+            for place, batches in enumerate(self._waiting if well else []):
                 for rows in batches:
-                    self._put(self._encoders[place].lines(rows))
-                self._put(self._encoders[place].tail())
+                    self._put(self._encoder(place).lines(rows))
+                if place in self._encoders:
+                    self._put(self._encoders[place].tail())
             self._text.flush()
         finally:
             self._text.detach()

@@ -77,14 +77,14 @@ def test_a_monitor_of_a_log_imports_what_it_needs(tmp_path: Path, options: list[
     assert not found.intersection({"hamlet.planner.workload", "hamlet.policies.saving", "hamlet.policies.monitor"})
 
 
-def test_a_monitor_needs_no_columns_before_there_are_time_points(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--output", "-"]])
+def test_a_monitor_needs_no_columns_before_there_are_time_points(tmp_path: Path, options: list[str]) -> None:
     for name, text in [("p.mfotl", "a(x) AND NOT ONCE[0,5] b(x)"), ("p.sig", "a(x: int)\nb(x: int)"), ("p.log", "")]:
         (tmp_path / name).write_text(text)
     names = [str(tmp_path / each) for each in ("p.mfotl", "p.sig", "p.log")]
-    found = modules_after("monitor", names[0], "-s", names[1], "-i", names[2], "--quiet")
+    found = modules_after("monitor", names[0], "-s", names[1], "-i", names[2], "--quiet", *options)
     others = {
         "rich",
-        "hamlet.language.query",
         "hamlet.input.events",
         "hamlet.input.csvfile",
         "hamlet.checkpoint.folder",
