@@ -16,7 +16,7 @@ from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
 from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
-from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError
+from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.csvform import CsvForm
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
@@ -378,12 +378,7 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
         return _follow(specs[0], settings, options)
     from hamlet.spark.specifications import submit as submit_specification
 
-    columns = settings.columns
-    if columns.get("bad_rows") == "drop" or columns.get("delimiter") is not None:
-        raise OptionError(
-            "--bad-rows drop and --delimiter are not supported for a specification on Spark; use hamlet monitor"
-        )
-    names = ("time_column", "time_unit", "input_format", "missing_columns")
+    names = ("time_column", "time_unit", "input_format", "delimiter", "bad_rows", "missing_columns")
     return submit_specification(
         specs[0],
         settings.source or "",
@@ -397,7 +392,7 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
         master=options["master"],
         output_format=options["output_format"],
         overwrite=bool(options["overwrite"]),
-        **{name: columns[name] for name in names if columns.get(name) is not None},
+        **{name: settings.columns[name] for name in names if settings.columns.get(name) is not None},
     )
 
 

@@ -10,7 +10,8 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -400,6 +401,35 @@ def file_writer(
 
         yield write
         text.write(encoder.tail())
+
+
+def write_part(
+    directory: Path,
+    output_format: str,
+    kind: str,
+    name: str,
+    part: str,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    sparse: bool = False,
+    tuples: Sequence[str] | None = None,
+) -> int:
+    """Write a file ``<kind>=<name>/<part>.<format>`` in a folder that is there; gives how many rows it has.
+
+    It has its name once it is whole, and another one, with a point before, until then: a task may be killed, or run
+    twice at once.
+    """
+    suffix = EXTENSIONS[output_format]
+    unfinished = f".{part}-{uuid.uuid4().hex[:12]}.{suffix}"
+    rows = 0
+    with file_writer(directory, output_format, kind, name, schema, sparse, tuples, unfinished) as put:
+        for batch in batches:
+            if batch.num_rows:
+                put(batch)
+                rows += batch.num_rows
+    folder = directory / folder_of(kind, name)
+    (folder / unfinished).replace(folder / f"{part}.{suffix}")
+    return rows
 
 
 def dicts_of(table: pa.Table | pa.RecordBatch, unit: str, **lead: str) -> list[dict[str, Any]]:

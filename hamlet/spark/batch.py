@@ -1,92 +1,190 @@
-"""The steps of a batch job that `hamlet.spark.submit` takes between opening its input and writing its output."""
+"""The batch job: what stands around the slices of all notations.
+
+Where events have to travel, a notation is the same `hamlet.spark.sliced.Work` that runs continuously: its slices get
+all events at once, and then the end. Where tasks can read what they need of the files by themselves, nothing is
+shuffled: a notation says what the shares of a job are, and what a task does with one (`Sharing`).
+"""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
-from pyspark import StorageLevel
-from pyspark.accumulators import Accumulator
-from pyspark.sql import DataFrame
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from hamlet.engine.stages import Stages
-from hamlet.output.place import staged
-from hamlet.spark.counters import Stats
-from hamlet.spark.input import Loaded
-from hamlet.spark.job import Job
-from hamlet.spark.options import Batch
-from hamlet.spark.products import Decision, decided, made, put_together
-from hamlet.spark.session import at_the_end, watched
+from hamlet.errors import UnsupportedError
+from hamlet.input.columns import Int64Array
+from hamlet.output.columnar import folder_of, write_part
+from hamlet.output.place import check_destination, staged
+from hamlet.spark.continuous import COUNTS, Sink, packets_of, written
+from hamlet.spark.input import local_output, local_path, sources_of
+from hamlet.spark.options import Once
+from hamlet.spark.packets import as_bytes, from_bytes
+from hamlet.spark.session import guarded, watched
+from hamlet.spark.sliced import CLOSED, Work
+from hamlet.spark.slices import Batches, in_slices, mapped
 
-MEASURE = "measure"  # the stage of looking at times or counting keys, in jobs that do
+_END = 1 << 62
+_NONE = {"rows": None, "events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0}
+Place = tuple[Path, str]  # where rows go, and as the user wrote it
 
 
-def measured(job: Job, read: Loaded, options: Batch, stages: Stages) -> tuple[Decision, dict[str, int]]:
-    """Look at the input before the job: whether its parts are ranges of time, and else, if asked, at its keys.
+def seen_by_all(source: str | Sequence[str]) -> list[str]:
+    """The paths of an input that tasks read by themselves.
 
-    Parameters
-    ----------
-    job : Job
-        Will be balanced by its keys.
-    read : Loaded
-    options : Batch
-    stages : Stages
-        Gets a stage `MEASURE` where something was looked at.
-
-    Returns
-    -------
-    Decision
-    dict
-        ``keys`` and ``possible`` of `Job.measure`; empty where nobody has looked.
+    Raises
+    ------
+    UnsupportedError
+        At a URL of another file system.
     """
-    context, progress = job.events.frame.sparkSession.sparkContext, options.progress
-    decision = Decision(None, "a page and a trace tell of every burst")
-    if not job.shipment.options.trace:
-        with stages.measured(MEASURE), watched(context, "looking at times", progress):
-            decision = decided(job, options.products, read)
-    keys: dict[str, int] = {}
-    if (options.balance or options.semijoin == "on") and decision.cut is None:
-        with stages.measured(MEASURE), watched(context, "counting keys", progress):
-            keys = job.measure(balance=options.balance, semijoin=options.semijoin != "off")
-    elif not decision.measured:
-        stages.seconds.pop(MEASURE, None)
-    return decision, keys
+    paths = []
+    for each in sources_of(source):
+        path = local_path(each)
+        if path is None:
+            raise UnsupportedError(
+                f"{each} is a URL of another file system; tasks read a path that every machine sees\n"
+                "hint: give such a path; trend queries (.sase) are read from URLs"
+            )
+        paths.append(os.path.abspath(path))
+    return paths
 
 
-def partial_rows(job: Job, decision: Decision, stats: Accumulator[Stats], held: contextlib.ExitStack) -> DataFrame:
-    """The partial rows of a job, of events or of maps in their place; kept by the executors as long as `held` says."""
-    if decision.cut is None:
-        return kept(job.partial(stats), held)
-    maps = kept(made(job, decision.cut, stats), held)
-    return kept(put_together(job, decision.cut, maps, stats, held=True), held)
+def destination(output: str, chosen: Once, read: Iterable[str]) -> Place:
+    """Where the rows of a job go; what it reads must not be replaced."""
+    precious = [*read, *map(str, chosen.keep)]
+    return check_destination(local_output(output), chosen.overwrite, precious), output
 
 
-@contextlib.contextmanager
-def tracing(job: Job, place: Path, shown: str) -> Iterator[None]:
-    """Have the job's tasks write their records of bursts; the folder is in its place when the block has ended well.
+# ------------------------------------------------------------------------------------------------- by shares
 
-    Parameters
-    ----------
-    job : Job
-    place : pathlib.Path
-        As `check_destination` gives it.
-    shown : str
-        The place as the user wrote it.
-    """
-    with staged(place, shown) as folder:
-        job.trace_to(folder)
-        yield
-        for unfinished in folder.glob(".part-*"):  # of a task that was killed
+
+class Monitored(Protocol):
+    """A share of a job in its task."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the rows."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the share, to the end of its events."""
+
+    def counts(self) -> dict[str, Any]:
+        """What there was to count; known when the rows have been given."""
+
+
+class Sharing(Protocol):
+    """A notation whose tasks read files by themselves; goes to every worker."""
+
+    @property
+    def kind(self) -> str:
+        """Of the folder ``<kind>=<name>``."""
+
+    @property
+    def name(self) -> str:
+        """Of the folder."""
+
+    @property
+    def tuples(self) -> Sequence[str] | None:
+        """As of `hamlet.output.columnar.file_writer`."""
+
+    def monitored(self, share: Any) -> Monitored:
+        """What a task does with a share."""
+
+
+def written_shares(
+    spark: SparkSession, work: Sharing, shares: Sequence[Any], place: Place, chosen: Once
+) -> list[dict[str, Any]]:
+    """Run a task for each share, and put what they write in place; gives what they have counted, and their ``rows``."""
+    context = spark.sparkContext
+    with staged(*place) as fresh:
+        inside = fresh / folder_of(work.kind, work.name)
+        inside.mkdir()
+        task = partial(write_share, work, str(fresh), chosen.output_format)
+        with watched(context, "monitoring", chosen.progress):
+            found = context.parallelize(enumerate(shares), len(shares)).map(task).collect()
+        for unfinished in inside.glob(".part-*"):  # of a task that was killed
             unfinished.unlink()
+    return found
 
 
-def kept(rows: DataFrame, held: contextlib.ExitStack) -> DataFrame:
-    """Have the executors keep rows once they have been made, as long as the stack says."""
+def write_share(work: Sharing, folder: str, output_format: str, given: tuple[int, Any]) -> dict[str, Any]:
+    """Write the rows of a share."""
+    number, share = given
+    with guarded():
+        task = work.monitored(share)
+        rows = write_part(
+            Path(folder), output_format, work.kind, work.name, f"part-{number:05}", task.schema, task.rows(),
+            tuples=work.tuples,
+        )  # fmt: skip
+        return {"rows": rows, **task.counts()}
 
-    def forget() -> None:
-        with at_the_end():
-            rows.unpersist()
 
-    held.callback(forget)
-    return rows.persist(StorageLevel.MEMORY_AND_DISK)
+# ------------------------------------------------------------------------------------------------- by slices
+
+
+class EndingMonitor(Protocol):
+    """A monitor that is told when events end."""
+
+    def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:
+        """Take events in order."""
+
+    def end(self, tick: int) -> list[pa.RecordBatch]:
+        """No event will come; the last one of all slices had this time."""
+
+
+class EndingWork(Work, Protocol):
+    """What runs continuously, and over events that end."""
+
+    def monitor(self, slice: int, first: int, saved: bytes | None) -> EndingMonitor:
+        """The monitor of a slice; `first` is the tick of the first event of all slices."""
+
+
+def closed_once(work: EndingWork, events: DataFrame) -> DataFrame:
+    """What slices decide of events that end, as `hamlet.spark.sliced.CLOSED`; columns as the work reads them."""
+
+    def decided(batches: Batches) -> Batches:
+        first, latest, read = _END, -_END, 0
+        parts: dict[int, list[pa.RecordBatch]] = {}
+        for batch in batches:
+            for slice, begin, last, told, data in zip(*(each.to_pylist() for each in batch.columns), strict=True):
+                first, latest, read = min(first, begin), max(latest, last), read + told
+                parts.setdefault(slice, []).extend([] if data is None else from_bytes(data))
+        for slice in sorted(parts):
+            monitor, found = work.monitor(slice, first, None), parts.pop(slice)
+            for ticks, ready in _in_order(found):
+                yield from _closed(slice, monitor.push(ticks, ready, np.zeros(len(ticks), np.bool_)))
+            yield from _closed(slice, monitor.end(latest))
+        yield pa.RecordBatch.from_pylist([{**_NONE, "bucket": COUNTS, "events": read}], CLOSED)
+
+    return mapped(in_slices(packets_of(work, events), work.slices), decided, from_arrow_schema(CLOSED))
+
+
+def _in_order(parts: list[pa.RecordBatch]) -> Iterator[tuple[Int64Array, pa.RecordBatch]]:
+    """Packed events by time, those of one time as they were read; some at once, with their ticks."""
+    if parts:
+        whole = pa.Table.from_batches(parts).combine_chunks()
+        order = np.lexsort((whole.column(1).to_numpy(), whole.column(0).to_numpy()))
+        names = whole.column_names[3:]
+        for batch in whole.take(pa.array(order)).combine_chunks().to_batches(max_chunksize=1 << 17):
+            yield batch.column(0).to_numpy(), batch.select(names)
+
+
+def _closed(slice: int, rows: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in rows:
+        yield pa.RecordBatch.from_pylist([{**_NONE, "bucket": slice, "rows": as_bytes(batch)}], CLOSED)
+
+
+def written_slices(sink: Sink, rows: DataFrame, place: Place) -> tuple[int, int]:
+    """Write what slices decide, a file each; gives how many events there were, and rows."""
+    with staged(*place) as fresh:
+        for name in sink.folders:
+            (fresh / name).mkdir()
+        counts = written(sink, fresh, "", rows)
+    return counts.events, counts.rows

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +39,7 @@ from pyspark.sql.types import StructField, StructType
 from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.input.ticks import Lateness, ticks_of
 from hamlet.language.schema import Clock
-from hamlet.output.columnar import file_writer, folder_of
+from hamlet.output.columnar import folder_of, write_part
 from hamlet.output.files import part_file
 from hamlet.output.place import folder_name
 from hamlet.output.typed import typed_rows, typed_schema
@@ -103,6 +104,17 @@ def check_late(late: str) -> None:
         raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
 
 
+def packets_of(work: Work, events: DataFrame) -> DataFrame:
+    """The events of slices, as `hamlet.spark.sliced.PACKED`."""
+
+    def task(batches: Batches) -> Batches:
+        context = TaskContext.get()
+        assert context is not None
+        return work.packed(context.partitionId(), batches)
+
+    return mapped(events, task, from_arrow_schema(PACKED))
+
+
 def closed(work: Work, events: DataFrame, plan: Plan | None = None, initial: str | None = None) -> DataFrame:
     """What slices decide, as `hamlet.spark.sliced.CLOSED`; `events` have the columns that the work reads.
 
@@ -112,12 +124,7 @@ def closed(work: Work, events: DataFrame, plan: Plan | None = None, initial: str
     check_streaming(events)
     plan = plan or Plan(tuple(range(work.slices)))
 
-    def task(batches: Batches) -> Batches:
-        context = TaskContext.get()
-        assert context is not None
-        return work.packed(context.partitionId(), batches)
-
-    packets = mapped(events, task, from_arrow_schema(PACKED))
+    packets = packets_of(work, events)
     # Spark hashes the keys: labels whose hash is right keep slices apart where there are as many partitions.
     labels = labels_of(packets.sparkSession, plan.slices)
     pairs = create_map(*(lit(value) for cell, place in enumerate(plan.places) for value in (cell, labels[place])))
@@ -132,9 +139,13 @@ def closed(work: Work, events: DataFrame, plan: Plan | None = None, initial: str
     return found.observe(OBSERVED, *counted, sf.max("latest").alias("latest"))
 
 
-def _row(**values: Any) -> Row:
-    """A row of `CLOSED`."""
-    return Row(**{name: values[name] for name in CLOSED.names})
+def _closed_rows(cell: int, slice: Slice) -> Iterator[dict[str, Any]]:
+    """What a slice decides, and what it has counted, as rows of `CLOSED`."""
+    none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": cell, "load": 0}
+    for bucket, data in slice.closed():
+        yield {"bucket": bucket, "rows": data, **none}
+    counts = {name: getattr(slice, name) for name in ("late_events", "kept_bytes", "latest")}
+    yield {"bucket": COUNTS, "rows": None, "events": slice.read, **counts, "cell": cell, "load": slice.load}
 
 
 class _Processor(StatefulProcessor):
@@ -161,13 +172,9 @@ class _Processor(StatefulProcessor):
                 before[cell] = whole(kept[cell]) if cell in kept else loaded(self._initial, cell)
                 cells[cell] = self._work.opened(cell, before[cell])
             cells[cell].take(row["first"], row["latest"], row["read"], row["events"])
-        none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "load": 0}
         for cell in sorted(cells):
             found = cells.pop(cell)
-            for bucket, data in found.closed():
-                yield _row(bucket=bucket, rows=data, cell=cell, **none)
-            counts = {name: getattr(found, name) for name in ("late_events", "kept_bytes", "latest", "load")}
-            yield _row(bucket=COUNTS, rows=None, events=found.read, cell=cell, **counts)
+            yield from (Row(**each) for each in _closed_rows(cell, found))
             written = writing(kept.get(cell, ()), before.pop(cell), found.save())
             self._state.updateValue((cell, written.part), (self._work.slices, written.data))
             for part in written.dropped:
@@ -191,8 +198,8 @@ class _Processor(StatefulProcessor):
         """Spark's name for the end."""
 
 
-def frame_of(work: TimedWork, events: DataFrame) -> DataFrame:
-    """Result rows of what goes by time."""
+def frame_of(work: TimedWork, decided: DataFrame) -> DataFrame:
+    """Result rows of what slices decide, of which `decided` is `CLOSED`."""
     plain = typed_schema(work.rows)
     carried = from_arrow_schema(_spoken(plain), prefer_timestamp_ntz=True)
 
@@ -202,7 +209,7 @@ def frame_of(work: TimedWork, events: DataFrame) -> DataFrame:
                 for part in from_bytes(data):
                     yield typed_rows(part).cast(_spoken(plain))
 
-    return mapped(closed(work, events), rows, carried)
+    return mapped(decided, rows, carried)
 
 
 _UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
@@ -276,6 +283,11 @@ class Sink:
 
     folders: Sequence[str]
 
+    def prepare(self, folder: Path) -> None:
+        """Make the folders."""
+        for name in self.folders:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+
     def spread(self, frame: DataFrame) -> DataFrame:
         """What a micro-batch decides, in the tasks that write it."""
         return frame
@@ -296,6 +308,16 @@ class QuerySink(Sink):
     def folders(self) -> list[str]:  # type: ignore[override]
         """One for each query."""
         return [folder_name(name) for name in Presenter(self.shipment).names]
+
+    def prepare(self, folder: Path) -> None:
+        """Make the folders, each with an empty file that says what the columns are."""
+        super().prepare(folder)
+        presenter, shipment, form = Presenter(self.shipment), self.shipment, self.output_format
+        for place, name in enumerate(self.folders):
+            if not any((folder / name).iterdir()):
+                path, columns = folder / name / f"part-columns.{form}", presenter.columns(place)
+                with part_file(path, form, columns, shipment.schema().clock, shipment.options.count_type):
+                    pass
 
     def spread(self, frame: DataFrame) -> DataFrame:
         """Partial rows of a group meet."""
@@ -319,6 +341,8 @@ class TimedSink(Sink):
     output_format : str
     sparse, tuples
         As of `hamlet.output.columnar.file_writer`.
+    empty : bool
+        Whether a task without rows writes a file, too, which says what the columns are.
     """
 
     work: TimedWork
@@ -327,6 +351,7 @@ class TimedSink(Sink):
     output_format: str
     sparse: bool = False
     tuples: tuple[str, ...] | None = None
+    empty: bool = False
 
     @property
     def folders(self) -> list[str]:  # type: ignore[override]
@@ -334,23 +359,15 @@ class TimedSink(Sink):
         return [folder_of(self.kind, self.name)]
 
     def write(self, beside: str, part: str, batches: Batches) -> int:
-        """Write rows; no file where there are none."""
+        """Write rows."""
         data = (each for batch in batches for each in batch.column(1).drop_null().to_pylist())
         found = [each for piece in data for each in from_bytes(piece)]
-        if not found:
+        if not found and not self.empty:
             return 0
-        own = Path(beside, f".task-{part}")
-        shutil.rmtree(own, ignore_errors=True)
-        own.mkdir()
-        form, schema = self.output_format, self.work.rows
-        with file_writer(own, form, self.kind, self.name, schema, self.sparse, self.tuples) as put:
-            for batch in found:
-                put(batch)
-        (folder,) = own.iterdir()
-        (made,) = folder.iterdir()
-        made.replace(Path(beside, folder.name, f"part-{part}{made.suffix}"))
-        shutil.rmtree(own)
-        return sum(batch.num_rows for batch in found)
+        kind, name, form = self.kind, self.name, self.output_format
+        return write_part(
+            Path(beside), form, kind, name, f"part-{part}", self.work.rows, found, self.sparse, self.tuples
+        )
 
 
 class MovingError(Exception):
@@ -394,46 +411,67 @@ class Written:
         """Write a micro-batch."""
         if self.moved:
             raise MovingError
-        events, late, rows, self.loads = _write_batch(self._sink, self._folder, frame, self.first + batch)
+        found = _write_batch(self._sink, self._folder, frame, self.first + batch)
+        self.loads = found.loads
         self.batches += 1
-        self.events += events
-        self.late_events += late
-        self.rows += rows
+        self.events += found.events
+        self.late_events += found.late_events
+        self.rows += found.rows
         self.moved = self.balance is not None and self.balance(batch, self.loads)
 
 
-def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> tuple[int, int, int, dict[int, int]]:
-    """Write the rows of a micro-batch, in place of what an earlier attempt at it has left; gives what it counted."""
+@dataclass(frozen=True)
+class Counts:
+    """What the tasks that write rows of `CLOSED` have counted.
+
+    Attributes
+    ----------
+    events, late_events, rows : int
+    loads : dict of int to int
+        Events that cells were given.
+    """
+
+    events: int
+    late_events: int
+    rows: int
+    loads: dict[int, int]
+
+
+def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> Counts:
+    """Write the rows of a micro-batch, in place of what an earlier attempt at it has left."""
     beside = folder / f".batch-{batch:08}"
     shutil.rmtree(beside, ignore_errors=True)
-    names = sink.folders
-    for name in names:
+    for name in sink.folders:
         (beside / name).mkdir(parents=True)
-    write = partial(_write_part, sink, str(beside), f"{batch:08}")
-    counts = mapped(
-        sink.spread(frame), write, "events long, late_events long, rows long, loads map<int,long>"
-    ).collect()
-    for name in names:
+    counts = written(sink, beside, f"{batch:08}-", frame)
+    for name in sink.folders:
         place = folder / name
         for old in place.glob(f"part-{batch:08}-*"):
             old.unlink()
         for fresh in (beside / name).glob("part-*"):
             fresh.replace(place / fresh.name)
     shutil.rmtree(beside, ignore_errors=True)
-    found = [sum(each[place] for each in counts) for place in range(3)]
-    loads: dict[int, int] = {}
+    return counts
+
+
+def written(sink: Sink, folder: Path, head: str, frame: DataFrame) -> Counts:
+    """Write rows of `CLOSED` into the folders of a sink, as files ``part-<head><task>``."""
+    write = partial(_write_part, sink, str(folder), head)
+    form = "events long, late_events long, rows long, loads map<int,long>"
+    counts = mapped(sink.spread(frame), write, form).collect()
+    events, late, rows = (sum(each[place] for each in counts) for place in range(3))
+    loads: Counter[int] = Counter()
     for each in counts:
-        for cell, load in each["loads"].items():
-            loads[cell] = loads.get(cell, 0) + load
-    return found[0], found[1], found[2], loads
+        loads.update(each["loads"])
+    return Counts(events, late, rows, dict(loads))
 
 
-def _write_part(sink: Sink, beside: str, batch: str, batches: Batches) -> Iterator[pa.RecordBatch]:
+def _write_part(sink: Sink, folder: str, head: str, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The files of a task, and what its rows have counted."""
     context = TaskContext.get()
     assert context is not None
     events = late = 0
-    loads: dict[int, int] = {}
+    loads: Counter[int] = Counter()
 
     def counted() -> Batches:
         nonlocal events, late
@@ -441,28 +479,10 @@ def _write_part(sink: Sink, beside: str, batch: str, batches: Batches) -> Iterat
             events += sum(each.column("events").to_pylist())
             late += sum(each.column("late_events").to_pylist())
             for cell, load in zip(each.column("cell").to_pylist(), each.column("load").to_pylist(), strict=True):
-                loads[cell] = loads.get(cell, 0) + load
+                loads[cell] += load
             yield each
 
-    rows = sink.write(beside, f"{batch}-{context.partitionId():05}", counted())
+    rows = sink.write(folder, f"{head}{context.partitionId():05}", counted())
     found = [pa.array([each]) for each in (events, late, rows)]
     given = pa.array([list(loads.items())], pa.map_(pa.int32(), pa.int64()))
     yield pa.RecordBatch.from_arrays([*found, given], ["events", "late_events", "rows", "loads"])
-
-
-def prepared(shipment: Shipment, folder: Path, output_format: str) -> None:
-    """Folders of all queries, each with an empty file that says what its columns are."""
-    presenter = Presenter(shipment)
-    for place, name in enumerate(presenter.names):
-        path = folder / folder_name(name)
-        path.mkdir(parents=True, exist_ok=True)
-        if not any(path.iterdir()):
-            columns, options = presenter.columns(place), shipment.options
-            with part_file(
-                path / f"part-columns.{output_format}",
-                output_format,
-                columns,
-                shipment.schema().clock,
-                options.count_type,
-            ):
-                pass

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, TypeVar
 
-from pyspark import TaskContext
+from pyspark import SparkContext, TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from hamlet.findings import Tally
-from hamlet.input.csvform import Dropped
 from hamlet.language.schema import Clock, Schema
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
@@ -61,30 +60,26 @@ Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> cou
 _Whole = TypeVar("_Whole", Activity, Decisions)
 
 
-class StatsParam(AccumulatorParam[Stats]):
-    """Counters per task; a task that is run twice counts once."""
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
-    def zero(self, value: Stats) -> Stats:  # noqa: ARG002
-        """No task."""
+
+class ByKey(AccumulatorParam[dict[Key, Value]]):
+    """What tasks tell by key; what is told twice, by a task that is run again, counts once."""
+
+    def zero(self, value: dict[Key, Value]) -> dict[Key, Value]:  # noqa: ARG002
+        """Nothing."""
         return {}
 
-    def addInPlace(self, value1: Stats, value2: Stats) -> Stats:  # noqa: N802
-        """The counters of both."""
+    def addInPlace(self, value1: dict[Key, Value], value2: dict[Key, Value]) -> dict[Key, Value]:  # noqa: N802
+        """What both have told."""
         value1.update(value2)
         return value1
 
 
-class DroppedParam(AccumulatorParam[dict[str, Dropped]]):
-    """Rows that were left out, by file; a file that is read twice counts once."""
-
-    def zero(self, value: dict[str, Dropped]) -> dict[str, Dropped]:  # noqa: ARG002
-        """No file."""
-        return {}
-
-    def addInPlace(self, value1: dict[str, Dropped], value2: dict[str, Dropped]) -> dict[str, Dropped]:  # noqa: N802
-        """Those of both."""
-        value1.update(value2)
-        return value1
+def stats_of(context: SparkContext) -> Accumulator[Stats]:
+    """A new accumulator, to which every task adds its counters (`counted`)."""
+    return context.accumulator({}, ByKey())
 
 
 def counted(stats: Accumulator[Stats] | None, counters: Mapping[tuple[str, int], Counters]) -> None:

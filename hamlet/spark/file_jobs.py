@@ -15,38 +15,41 @@ from pyspark.sql import DataFrame, SparkSession
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.errors import UnsupportedError
-from hamlet.output.place import check_beside, check_destination, staged
+from hamlet.input.csvform import Dropped
+from hamlet.output.place import check_beside, staged
 from hamlet.planner.workload import Workload
+from hamlet.policies import Policy
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import takes
-from hamlet.spark.batch import measured, partial_rows, tracing
+from hamlet.spark import patterns, policies, policy_stream, specification_stream, specifications
+from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead
-from hamlet.spark.continuous import PROVIDER, ROCKSDB, QuerySink, Written, prepared, query_work
-from hamlet.spark.counters import DroppedParam, StatsParam, events_seen, noted_of, summed
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, QuerySink, Written, query_work
+from hamlet.spark.counters import ByKey, events_seen, noted_of, stats_of, summed
 from hamlet.spark.findings import unit_notes, warnings_of
 from hamlet.spark.following import going, notes_of, places
 from hamlet.spark.frames import events_of
-from hamlet.spark.input import local_output, local_path, opened, sources_of
+from hamlet.spark.input import local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layered_batch import submit_layers
 from hamlet.spark.layers import LAYERED, is_layered
 from hamlet.spark.online import QueryWork
-from hamlet.spark.options import Batch, Stream, SubmitOptions, SubmitStreamOptions, job_of
+from hamlet.spark.options import Batch, Stream, SubmitOptions, job_of
 from hamlet.spark.output import written
+from hamlet.spark.query_batch import measured, partial_rows, tracing
 from hamlet.spark.scaling import CELLS_PER_SLICE, Plan, kept_plan, planned
 from hamlet.spark.session import session, translated, watched
+from hamlet.streams import Specification
 
 _LOG = logging.getLogger("hamlet")
 
 
 @takes(Batch, Options, without=["run"])
-def submit(
-    workload: Workload,
-    source: str | Sequence[str],
-    output: str,
-    **options: Unpack[SubmitOptions],
-) -> dict[str, Any]:
+def submit(workload: Any, source: Any, output: str, **options: Any) -> dict[str, Any]:
     """Run a workload over a file, as a batch job that writes ``output/query=<name>/part-<number>.<format>``.
+
+    A policy, a specification and a text of SQL run so, too, with the options of `hamlet.spark.policies.submit`,
+    `hamlet.spark.specifications.submit` and `hamlet.spark.patterns.submit`.
 
     The files of a query are ordered by window and group, in themselves and by their numbers: partial rows are spread
     over the writing tasks by ranges of (query, window, group). They are written beside their place and renamed when all
@@ -54,7 +57,7 @@ def submit(
 
     Parameters
     ----------
-    workload : Workload
+    workload : Workload, Policy, Specification or str
     source : str or sequence of str
         A path (a file, a folder, a pattern), or a URL of any file system that Spark knows, or several of either kind.
         Local CSV and JSON files are read as `hamlet.run` reads them, a task per file; elsewhere Spark reads them, and
@@ -115,17 +118,29 @@ def submit(
     JobError
         If Spark cannot finish the job.
     """
+    match workload:
+        case Policy():
+            return policies.submit(workload, source, output, **options)
+        case Specification():
+            return specifications.submit(workload, source, output, **options)
+        case str():
+            return patterns.submit(workload, source, output, **options)
+    return _submit_queries(workload, source, output, **options)
+
+
+def _submit_queries(
+    workload: Workload, source: str | Sequence[str], output: str, **options: Unpack[SubmitOptions]
+) -> dict[str, Any]:
     began = time.perf_counter()
     chosen = job_of(Batch, Options, options)
     sources, progress = sources_of(source), chosen.progress
-    paths = [local_path(each) for each in sources]
-    precious = [str(path) for path in (*chosen.keep, *paths) if path is not None]
-    place = check_destination(local_output(output), chosen.overwrite, precious), output
+    paths = [str(path) for path in map(local_path, sources) if path is not None]
+    place = destination(output, chosen, paths)
     for name, beside in (("--report", chosen.report), ("--trace", chosen.trace)):
         check_beside(beside, name, place[0])
     traced = None
     if chosen.trace is not None:
-        traced = check_destination(local_output(chosen.trace), chosen.overwrite, precious), chosen.trace
+        traced = destination(chosen.trace, chosen, paths)
     about = None
     if chosen.report is not None:
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
@@ -144,7 +159,7 @@ def submit(
                 raise UnsupportedError(LAYERED)
             return _logged(submit_layers(workload, read, chosen, place, traced, about, stages))
         job = Job(workload, read.events, chosen.run, chosen.partitions, ", ".join(sources))
-        stats = context.accumulator({}, StatsParam())
+        stats = stats_of(context)
         if not choice.is_all or about is not None:
             job.look(choice, stats, watch=about is not None)
         decision, keys = measured(job, read, chosen, stages)
@@ -182,21 +197,18 @@ def _logged(found: dict[str, Any]) -> dict[str, Any]:
 
 
 @takes(Stream, Options, without=["run", "trace"])
-def submit_stream(
-    workload: Workload,
-    source: str | Sequence[str],
-    output: str,
-    checkpoint: str,
-    **options: Unpack[SubmitStreamOptions],
-) -> dict[str, Any]:
+def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **options: Any) -> dict[str, Any]:
     """Run a workload over a folder to which files are added, until it is stopped.
+
+    A policy, a specification and a text of SQL run so, too, with the options of the ``submit_stream`` of
+    `hamlet.spark.policy_stream`, `hamlet.spark.specification_stream` and `hamlet.spark.patterns`.
 
     Files ``output/query=<name>/part-<micro-batch>-<number>.<format>`` appear as windows close. A job that was killed
     goes on from its checkpoint, and each row is in one file once, whoever reads the folder.
 
     Parameters
     ----------
-    workload : Workload
+    workload : Workload, Policy, Specification or str
     source : str
         A folder of Parquet, CSV or JSON lines files, some of which are there to say what the columns are.
     output : str
@@ -235,6 +247,13 @@ def submit_stream(
     WorkloadError, DataError, OptionError, OutputError, UnsupportedError, JobError
         As `submit`; DataError at a late event.
     """
+    match workload:
+        case Policy():
+            return policy_stream.submit_stream(workload, source, output, checkpoint, **options)
+        case Specification():
+            return specification_stream.submit_stream(workload, source, output, checkpoint, **options)
+        case str():
+            return patterns.submit_stream(workload, source, output, checkpoint, **options)
     chosen = job_of(Stream, Options, options)
     with places(output, checkpoint) as folder:
         return _follow(workload, sources_of(source), folder, checkpoint, chosen)
@@ -250,7 +269,7 @@ def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: st
     events = opened(sources, workload, chosen)
     ours = SparkSession.getActiveSession() is None
     with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
-        dropped = spark.sparkContext.accumulator({}, DroppedParam())
+        dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
         asked = asked if kept is not None else asked or default_partitions(spark)
         cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
         if ours:
@@ -270,8 +289,9 @@ def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: st
 
         job, work = made(())
         layout = planned(spark, checkpoint, kept, work.slices, asked)
-        prepared(job.shipment, folder, chosen.output_format)
-        written = Written(QuerySink(job.shipment, chosen.output_format), folder)
+        sink = QuerySink(job.shipment, chosen.output_format)
+        sink.prepare(folder)
+        written = Written(sink, folder)
         going(spark, checkpoint, layout, chosen, written, running, ours=ours)
     counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
     return {**counts, "notes": notes_of(dropped.value)}

@@ -21,7 +21,7 @@ from hamlet.input.files_protocol import Reader
 from hamlet.input.ordering import SortKey
 from hamlet.spark.checkpoint import FilesRead, is_begun, kept_columns, owned
 from hamlet.spark.continuous import OBSERVED, PROVIDER, ROCKSDB, Sink, Written, closed
-from hamlet.spark.counters import DroppedParam
+from hamlet.spark.counters import ByKey
 from hamlet.spark.frames import Events
 from hamlet.spark.input import arriving, local_output, local_path
 from hamlet.spark.options import Follow
@@ -127,7 +127,7 @@ def follow(
         known = kept_columns(checkpoint, first)
         ours = SparkSession.getActiveSession() is None
         with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
-            dropped = spark.sparkContext.accumulator({}, DroppedParam())
+            dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
             told = lambda name, rows: dropped.add({name: rows})  # noqa: E731
 
             def arrived(skip: Sequence[str]) -> DataFrame:

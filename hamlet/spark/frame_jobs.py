@@ -19,8 +19,8 @@ from hamlet.policies import Policy
 from hamlet.policies.options import OnlineOptions
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import made_of, takes
-from hamlet.spark.continuous import frame_of, query_frame, query_work
-from hamlet.spark.counters import StatsParam, noted_of, summed, tallies_of
+from hamlet.spark.continuous import closed, frame_of, query_frame, query_work
+from hamlet.spark.counters import noted_of, stats_of, summed, tallies_of
 from hamlet.spark.counts import as_numbers
 from hamlet.spark.findings import of_layers, warnings_of
 from hamlet.spark.frames import events_of
@@ -145,7 +145,7 @@ def run(
         job = Job(workload, events_of(events, chosen), chosen, partitions)
         if not choice.is_all:
             job.look(choice)
-        stats = None if lazy else events.sparkSession.sparkContext.accumulator({}, StatsParam())
+        stats = None if lazy else stats_of(events.sparkSession.sparkContext)
         cut = decided(job, products).cut
         if balance and cut is None:
             job.measure(balance=True, semijoin=False)  # a DataFrame may give other rows when it is computed again
@@ -245,7 +245,8 @@ def _stream_policy(policy: Policy, events: DataFrame, options: dict[str, Any]) -
     slices, statistics = options.pop("slices", None), options.pop("statistics", None)
     check_partitions(slices)
     chosen = for_columns(made_of(OnlineOptions, options, ("slices", "statistics")), events.columns)
-    return frame_of(*policy_frame(policy, events_of(events, Options(**chosen.columns)), chosen, slices, statistics))
+    work, frame = policy_frame(policy, events_of(events, Options(**chosen.columns)), chosen, slices, statistics)
+    return frame_of(work, closed(work, frame))
 
 
 def _stream_specification(spec: Specification, events: DataFrame, options: dict[str, Any]) -> DataFrame:
@@ -256,7 +257,7 @@ def _stream_specification(spec: Specification, events: DataFrame, options: dict[
     work, frame = specification_frame(spec, events_of(events, columns), chosen, slices)
     for note in work.notes:
         _LOG.warning(note)
-    return frame_of(work, frame)
+    return frame_of(work, closed(work, frame))
 
 
 def _kind(events: object) -> str:

@@ -56,7 +56,7 @@ from hamlet.runtime.intake import for_columns
 from hamlet.spark.events import read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.look import Choice
-from hamlet.spark.options import FileJob
+from hamlet.spark.options import QueryJob
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
 
@@ -116,14 +116,14 @@ def local_path(source: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
 
 
-def opened(sources: Sequence[str], workload: Workload, options: FileJob) -> LocalFiles | Elsewhere:
+def opened(sources: Sequence[str], workload: Workload, options: QueryJob) -> LocalFiles | Elsewhere:
     """Events by their paths or URLs; local files' columns are checked, and what events must fulfil.
 
     Parameters
     ----------
     sources : sequence of str
     workload : Workload
-    options : FileJob
+    options : QueryJob
 
     Raises
     ------
@@ -161,7 +161,7 @@ class Elsewhere:
 
     left_out: RowGroups | None = None
 
-    def __init__(self, sources: Sequence[str], options: FileJob) -> None:
+    def __init__(self, sources: Sequence[str], options: QueryJob) -> None:
         self._sources = list(sources)
         self._options = options.run
         input_format, form = options.input_format, options.form
@@ -217,7 +217,7 @@ class LocalFiles:
         As for `hamlet.run` on it.
     """
 
-    def __init__(self, paths: Sequence[Path], workload: Workload, job: FileJob) -> None:
+    def __init__(self, paths: Sequence[Path], workload: Workload, job: QueryJob) -> None:
         input_format, form, choice = job.input_format, job.form, job.choice
         options = for_columns(job.run, names_at(paths, input_format, form))
         self._given = list(paths)

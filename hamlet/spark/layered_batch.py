@@ -12,7 +12,7 @@ from hamlet.engine.stages import Stages
 from hamlet.findings import Tally
 from hamlet.output.place import staged
 from hamlet.planner.workload import Workload
-from hamlet.spark.counters import StatsParam, events_seen, summed
+from hamlet.spark.counters import events_seen, stats_of, summed
 from hamlet.spark.findings import of_layers, unit_notes, warnings_of
 from hamlet.spark.input import Loaded
 from hamlet.spark.layers import Done, layers, looked_at
@@ -58,7 +58,7 @@ def submit_layers(
     """
     began = time.perf_counter() - sum(stages.seconds.values())
     context = read.events.frame.sparkSession.sparkContext
-    stats = context.accumulator({}, StatsParam())
+    stats = stats_of(context)
     where, progress = options.where, options.progress
     frame = looked_at(workload, read.events, options.run, where, stats, watch=about is not None)
     if where is not None or about is not None:

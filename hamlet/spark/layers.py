@@ -36,7 +36,7 @@ from hamlet.output.rows import result_columns
 from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
 from hamlet.planner.unordered_rows import ORDER, RANK, ROW, end_of
 from hamlet.planner.workload import Workload
-from hamlet.spark.counters import Stats, StatsParam
+from hamlet.spark.counters import Stats, stats_of
 from hamlet.spark.frames import Events, events_of
 from hamlet.spark.job import Job
 from hamlet.spark.look import Choice, seen
@@ -193,7 +193,7 @@ def layers(
         if traced is not None:
             (traced / f"unit={number}").mkdir()
             job.trace_to(traced / f"unit={number}")
-        stats = events.sparkSession.sparkContext.accumulator({}, StatsParam())
+        stats = stats_of(events.sparkSession.sparkContext)
         done = Done(job, job.partial(stats).localCheckpoint(eager=True), stats)
         for query in job.compiled.queries:
             if query.name in asked:

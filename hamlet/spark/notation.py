@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from hamlet.engine.where import chosen_events
-from hamlet.errors import UnsupportedError
 from hamlet.input.columns import values_of
 from hamlet.input.events import EventSource, open_events
 from hamlet.notation.monitor import COLUMNS, StepMonitor
 from hamlet.notation.notation import Notation, Work
-from hamlet.output.columnar import EXTENSIONS, file_writer, folder_of
-from hamlet.output.place import check_destination, staged
-from hamlet.spark.input import local_output, local_path, sources_of
-from hamlet.spark.session import guarded, session, translated
+from hamlet.spark.batch import destination, seen_by_all, written_shares
+from hamlet.spark.options import Once
+from hamlet.spark.session import session, translated
+
+_PLACE = ("output_format", "overwrite", "keep", "progress")
 
 
 @dataclass(frozen=True)
@@ -49,6 +46,13 @@ class _Job:
     chosen: tuple[Any, Any, str | None]
     slices: int
 
+    tuples = None
+
+    @property
+    def kind(self) -> str:
+        """Of the folder."""
+        return self.notation.kind
+
     @property
     def work(self) -> Work:
         """The work, read again."""
@@ -63,19 +67,44 @@ class _Job:
         """A monitor of the work."""
         return StepMonitor(self.work, **{name: self.reading[name] for name in COLUMNS if name in self.reading})
 
+    def monitored(self, share: int) -> _Slice:
+        """What a task does with a slice."""
+        return _Slice(self, share)
+
+
+class _Slice:
+    """A slice in its task."""
+
+    def __init__(self, job: _Job, number: int) -> None:
+        self._job, self._number = job, number
+        self._monitor, self._events = job.monitor(), job.events()
+        options = replace(self._monitor.options, time_column=self._events.schema.clock.column)
+        self._monitor.settle(options)
+        self.schema = self._monitor.rows_schema
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the slice."""
+        job, monitor = self._job, self._monitor
+        by = job.notation.slicer(monitor.work.tree)
+        wanted = [name for name in monitor.columns if name in self._events.schema.columns]
+        for batch in self._events.batches(wanted):
+            mine = batch if by is None else batch.filter(_owned(batch, by, job.slices, self._number))
+            yield from monitor.push_batches(mine)
+        yield from monitor.close_batches()
+
+    def counts(self) -> dict[str, Any]:
+        """The events of the slice."""
+        return {"events": self._monitor.stats["events"]}
+
 
 def submit(
     work: Work,
     source: str | Sequence[str],
     output: str,
     *,
-    master: str | None = None,
     slices: int | None = None,
-    output_format: str = "parquet",
-    overwrite: bool = False,
-    keep: Sequence[str] = (),
     chosen: tuple[Any, Any, str | None] = (None, None, None),
-    **reading: Any,
+    **options: Any,
 ) -> dict[str, Any]:
     """Run a text over files as a Spark job that writes ``output/<kind>=<name>/part-<slice>.<format>``.
 
@@ -89,8 +118,8 @@ def submit(
         By default the session's parallelism; one where the notation gives no column to slice by.
     chosen : tuple
         The first time, the first time behind the last, and a condition.
-    **reading
-        As `hamlet.input.events.open_events` takes it.
+    **options
+        Those of `hamlet.spark.options.Once`, and further ones of `hamlet.input.events.open_events`.
 
     Raises
     ------
@@ -99,45 +128,16 @@ def submit(
     JobError
         If Spark cannot finish the job.
     """
-    paths = []
-    for each in sources_of(source):
-        path = local_path(each)
-        if path is None:
-            raise UnsupportedError(f"{each} is a URL of another file system; tasks read a path that every machine sees")
-        paths.append(os.path.abspath(path))
-    place = check_destination(local_output(output), overwrite, [*paths, *keep])
+    once = Once(**{name: options.pop(name) for name in ("master", *_PLACE) if name in options})
+    paths = seen_by_all(source)
+    place = destination(output, once, paths)
     by = work.notation.slicer(work.tree)
-    job = _Job(work.notation, work.text, work.source, work.name, tuple(paths), reading, chosen, 1)
+    job = _Job(work.notation, work.text, work.source, work.name, tuple(paths), options, chosen, 1)
     job.events()  # what cannot be read costs no JVM
-    with session(master) as spark, translated():
+    with session(once.master) as spark, translated():
         count = 1 if by is None else slices or spark.sparkContext.defaultParallelism
-        job = _Job(work.notation, work.text, work.source, work.name, tuple(paths), reading, chosen, count)
-        with staged(place, output) as fresh:
-            (fresh / folder_of(work.notation.kind, work.name)).mkdir()
-            task = partial(_slice, job, by, str(fresh), output_format)
-            found = spark.sparkContext.parallelize(range(count), count).map(task).collect()
-    return {"events": sum(each[0] for each in found), "rows": sum(each[1] for each in found)}
-
-
-def _slice(job: _Job, by: str | None, folder: str, output_format: str, number: int) -> tuple[int, int]:
-    """Write the rows of a slice; gives its events and its rows."""
-    with guarded():
-        monitor, events, rows = job.monitor(), job.events(), 0
-        monitor.settle(replace(monitor.options, time_column=events.schema.clock.column))
-        wanted = [name for name in monitor.columns if name in events.schema.columns]
-        found: list[pa.RecordBatch] = []
-        for batch in events.batches(wanted):
-            mine = batch if by is None else batch.filter(_owned(batch, by, job.slices, number))
-            found += monitor.push_batches(mine)
-        found += monitor.close_batches()
-        name = f"part-{number:05}.{EXTENSIONS[output_format]}"
-        with file_writer(
-            Path(folder), output_format, job.notation.kind, job.name, monitor.rows_schema, file=name
-        ) as write:
-            for each in found:
-                write(each)
-                rows += each.num_rows
-        return monitor.stats["events"], rows
+        found = written_shares(spark, replace(job, slices=count), range(count), place, once)
+    return {name: sum(each[name] for each in found) for name in ("events", "rows")}
 
 
 def _owned(batch: pa.RecordBatch, by: str, slices: int, number: int) -> pa.BooleanArray:

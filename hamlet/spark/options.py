@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -21,9 +21,8 @@ from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.input.time_column import TIME
-from hamlet.output.files import check_format
+from hamlet.output import columnar
 from hamlet.parallel.routing.rates import Rates
-from hamlet.parallel.run import Format
 from hamlet.policies.options import MonitorOptions, OnlineOptions
 from hamlet.runtime.options import made_of, names_in
 from hamlet.spark.look import Choice
@@ -71,37 +70,29 @@ def job_of(kind: type[Job], inner: type, options: Mapping[str, Any]) -> Job:
 # ---------------------------------------------------------------------------------------------- workloads
 
 
-class FileOptions(RunOptions, total=False):
-    """The options that `hamlet.spark.submit` and `hamlet.spark.submit_stream` have in common, by name."""
+class JobOptions(TypedDict, total=False):
+    """The options of all jobs over files, by name."""
 
     master: str | None
-    input_format: Format | None
+    input_format: str | None
     delimiter: str | None
     bad_rows: BadRows
     missing_columns: MissingColumns | None
-    output_format: Format
-    partitions: int | None
-    where: str | None
+    output_format: str
 
 
-class SubmitOptions(FileOptions, total=False):
-    """The options of `hamlet.spark.submit`, by name."""
+class OnceOptions(JobOptions, total=False):
+    """The options of all batch jobs over files, by name."""
 
     overwrite: bool
-    balance: bool
-    since: Any
-    until: Any
-    report: str | os.PathLike[str] | None
-    trace: str | None
-    products: Products
-    semijoin: Semijoin
     keep: Paths
     progress: Progress | None
 
 
-class FollowOptions(TypedDict, total=False):
-    """How a continuous job follows its folder, by name."""
+class FollowOptions(JobOptions, total=False):
+    """The options of all continuous jobs, by name."""
 
+    slices: int | None
     trigger: str | None
     available_now: bool
     files_per_batch: int | None
@@ -112,22 +103,9 @@ class FollowOptions(TypedDict, total=False):
     adaptive: bool
 
 
-class SubmitStreamOptions(FileOptions, FollowOptions, total=False):
-    """The options of `hamlet.spark.submit_stream`, by name."""
-
-    lateness: Lateness
-    late: Late
-    slices: int | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class FileJob:
     """How a job over files runs; `hamlet.spark.submit` says what each option means.
-
-    Attributes
-    ----------
-    run : Options
-        Those of `hamlet.run`.
 
     Raises
     ------
@@ -135,18 +113,76 @@ class FileJob:
         A value that an option cannot have.
     """
 
-    run: Options
+    FORMATS: ClassVar[tuple[str, ...]] = ("json", "csv", "parquet")
+
     master: str | None = None
-    input_format: Format | None = None
+    input_format: str | None = None
     delimiter: str | None = None
     bad_rows: BadRows = "error"
     missing_columns: MissingColumns | None = None
-    output_format: Format = "parquet"
+    output_format: str = "parquet"
+
+    def __post_init__(self) -> None:
+        if self.output_format not in self.FORMATS:
+            raise OptionError(f"output format {self.output_format!r} is unknown; it must be {one_of(self.FORMATS)}")
+
+    @property
+    def form(self) -> CsvForm:
+        """How files are read."""
+        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Once(FileJob):
+    """How a batch job runs."""
+
+    overwrite: bool = False
+    keep: Paths = ()
+    progress: Progress | None = None
+
+
+class QueryOptions(RunOptions, total=False):
+    """The options of jobs for workloads that `submit` and `submit_stream` have in common, by name."""
+
+    partitions: int | None
+    where: str | None
+
+
+class SubmitOptions(OnceOptions, QueryOptions, total=False):
+    """The options of `hamlet.spark.submit`, by name."""
+
+    balance: bool
+    since: Any
+    until: Any
+    report: str | os.PathLike[str] | None
+    trace: str | None
+    products: Products
+    semijoin: Semijoin
+
+
+class SubmitStreamOptions(FollowOptions, QueryOptions, total=False):
+    """The options of `hamlet.spark.submit_stream`, by name."""
+
+    lateness: Lateness
+    late: Late
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryJob(FileJob):
+    """How a job for a workload runs.
+
+    Attributes
+    ----------
+    run : Options
+        Those of `hamlet.run`.
+    """
+
+    run: Options
     partitions: int | None = None
     where: str | None = None
 
     def __post_init__(self) -> None:
-        check_format(self.output_format)
+        super().__post_init__()
         check_partitions(self.partitions)
 
     @property
@@ -155,21 +191,15 @@ class FileJob:
         return Choice(self.where)
 
     @property
-    def form(self) -> CsvForm:
-        """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)
-
-    @property
     def watched(self) -> bool:
         """Whether events that no query can use are looked at, too."""
         return True
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch(FileJob):
+class Batch(QueryJob, Once):
     """How `hamlet.spark.submit` runs."""
 
-    overwrite: bool = False
     balance: bool = False
     since: Any = None
     until: Any = None
@@ -177,8 +207,6 @@ class Batch(FileJob):
     trace: str | None = None
     products: Products = "auto"
     semijoin: Semijoin = "auto"
-    keep: Paths = ()
-    progress: Progress | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -199,10 +227,9 @@ class Batch(FileJob):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Follow:
+class Follow(FileJob):
     """How a continuous job follows its folder; `hamlet.spark.submit_stream` says what each option means."""
 
-    master: str | None = None
     trigger: str | None = None
     available_now: bool = False
     files_per_batch: int | None = None
@@ -241,7 +268,7 @@ class Follow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream(FileJob, Follow):
+class Stream(QueryJob, Follow):
     """How `hamlet.spark.submit_stream` runs."""
 
     lateness: Lateness = 0
@@ -263,34 +290,18 @@ class MonitorFrameOptions(TypedDict, total=False):
     time_unit: str
 
 
-class PolicySubmitOptions(MonitorFrameOptions, total=False):
+class PolicySubmitOptions(MonitorFrameOptions, OnceOptions, total=False):
     """The options of `hamlet.spark.policies.submit`, by name."""
 
     time_points: str
     statistics: Rates | None
-    master: str | None
-    output_format: str
-    overwrite: bool
-    keep: Paths
-    progress: Progress | None
-    input_format: str | None
-    delimiter: str | None
-    bad_rows: BadRows
-    missing_columns: MissingColumns | None
     ignore_unknown: bool
 
 
 class PolicyStreamOptions(MonitorOptions, FollowOptions, total=False):
     """The options of `hamlet.spark.policy_stream.submit_stream`, by name."""
 
-    master: str | None
-    slices: int | None
     statistics: Rates | None
-    input_format: str | None
-    delimiter: str | None
-    bad_rows: BadRows
-    missing_columns: MissingColumns | None
-    output_format: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,20 +323,13 @@ class PolicyFrame:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PolicyBatch(PolicyFrame):
+class PolicyBatch(PolicyFrame, Once):
     """How `hamlet.spark.policies.submit` runs."""
+
+    FORMATS = columnar.FORMATS
 
     time_points: str = "step"
     statistics: Rates | None = None
-    master: str | None = None
-    output_format: str = "parquet"
-    overwrite: bool = False
-    keep: Paths = ()
-    progress: Progress | None = None
-    input_format: str | None = None
-    delimiter: str | None = None
-    bad_rows: BadRows = "error"
-    missing_columns: MissingColumns | None = None
     ignore_unknown: bool = False
 
     @property
@@ -345,15 +349,7 @@ class PolicyStream(Follow):
         Those of `hamlet.policies.Monitor`.
     """
 
+    FORMATS = columnar.FORMATS
+
     run: OnlineOptions
     statistics: Rates | None = None
-    input_format: str | None = None
-    delimiter: str | None = None
-    bad_rows: BadRows = "error"
-    missing_columns: MissingColumns | None = None
-    output_format: str = "parquet"
-
-    @property
-    def form(self) -> CsvForm:
-        """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)

@@ -21,7 +21,7 @@ from hamlet.input.ticks import Lateness, ticks_of
 from hamlet.language.schema import Clock
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.matcher import Matcher
-from hamlet.spark.continuous import frame_of
+from hamlet.spark.continuous import closed, frame_of
 from hamlet.spark.sliced import TimedWork
 
 SOURCE = "hamlet_source"
@@ -68,7 +68,8 @@ def pattern_frame(
         If its times are of a type that has no ticks, or a measure of one that Spark lacks.
     """
     count = slices or frame.sparkSession.sparkContext.defaultParallelism
-    return frame_of(PatternWork(clause, schema, rows, count, lateness, late, zone), frame)
+    work = PatternWork(clause, schema, rows, count, lateness, late, zone)
+    return frame_of(work, closed(work, frame))
 
 
 class PatternWork(TimedWork):

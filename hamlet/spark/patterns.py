@@ -27,14 +27,14 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.frontend.reports import Reports
-from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import columns_of, event_files, matching, open_path
 from hamlet.input.files_protocol import Reader
 from hamlet.input.formats import format_of
-from hamlet.input.missing import MissingColumns, finding, lacking
+from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
-from hamlet.output.place import check_destination, folder_name, staged
+from hamlet.output.place import folder_name, staged
 from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
@@ -46,12 +46,13 @@ from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quotin
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import made_of
+from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late
-from hamlet.spark.counters import DroppedParam
+from hamlet.spark.counters import ByKey
 from hamlet.spark.following import Watch, awaited, followed_folder, notes_of, places
-from hamlet.spark.input import Told, arriving, local_output, local_path
-from hamlet.spark.options import Follow, FollowOptions
+from hamlet.spark.input import Told, arriving, local_path
+from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Clause as SparkClause
 from hamlet.spark.pattern_columns import Columns, SparkAggregates, said
 from hamlet.spark.pattern_columns import quoted as quoted_for_spark
@@ -59,7 +60,7 @@ from hamlet.spark.pattern_stream import SOURCE as _SOURCE
 from hamlet.spark.pattern_stream import Clause as Alone
 from hamlet.spark.pattern_stream import pattern_frame
 from hamlet.spark.pattern_tasks import ClauseTask
-from hamlet.spark.session import check_pandas, session, translated
+from hamlet.spark.session import check_pandas, session, translated, watched
 from hamlet.spark.slices import mapped
 
 _ROWS = "hamlet_rows"
@@ -137,12 +138,7 @@ def submit(
     *,
     source: str = "<sql>",
     dialect: str = "spark",
-    master: str | None = None,
-    input_format: str | None = None,
-    output_format: str = "parquet",
-    overwrite: bool = False,
-    keep: Sequence[str] = (),
-    missing_columns: MissingColumns | None = None,
+    **options: Unpack[OnceOptions],
 ) -> dict[str, Any]:
     """Run a text over files as a Spark job that writes ``output/query=<name>/part-<number>.<format>``.
 
@@ -151,37 +147,29 @@ def submit(
     dict
         ``rows``, and ``notes`` about columns that files lack.
     """
+    chosen = made_of(Once, options, ("source", "dialect"))
     script = parsed(text, dialect, source)
     paths: Mapping[str, Sequence[str]] = named_tables(script, inputs)
-    kept = [path for group in paths.values() for path in group]
-    place = check_destination(local_output(output), overwrite, [*kept, *keep])
+    place = destination(output, chosen, [path for group in paths.values() for path in group])
     rows = 0
-    with session(master) as spark, translated():
+    with session(chosen.master) as spark, translated():
         notes: list[str] = []
-        form = CsvForm(missing_columns=missing_columns)
-        tables = {name: _read(spark, group, input_format, form, notes) for name, group in paths.items()}
+        tables = {name: _read(spark, group, chosen.input_format, chosen.form, notes) for name, group in paths.items()}
         if all(each.isEmpty() for each in tables.values()):
             notes.append(NO_EVENTS)
         frames = _Text(text, dialect, source, MAX_STEPS, spark).frames(tables)
-        with staged(place, output) as fresh:
+        with staged(*place) as fresh, watched(spark.sparkContext, "matching", chosen.progress):
             for number, frame in enumerate(frames, 1):
-                rows += _write(frame, fresh / folder_name(f"q{number}"), output_format)
+                rows += _write(frame, fresh / folder_name(f"q{number}"), chosen.output_format)
     return {"rows": rows, "notes": notes}
 
 
 class PatternStreamOptions(FollowOptions, total=False):
     """The options of `submit_stream`, by name."""
 
-    master: str | None
     dialect: str
-    slices: int | None
     lateness: Lateness
     late: str
-    input_format: str | None
-    delimiter: str | None
-    bad_rows: BadRows
-    missing_columns: MissingColumns | None
-    output_format: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,14 +177,8 @@ class PatternStream(Follow):
     """How `submit_stream` runs."""
 
     dialect: str = "spark"
-    slices: int | None = None
     lateness: Lateness = 0
     late: str = "error"
-    input_format: str | None = None
-    delimiter: str | None = None
-    bad_rows: BadRows = "error"
-    missing_columns: MissingColumns | None = None
-    output_format: str = "parquet"
 
 
 def submit_stream(
@@ -243,7 +225,6 @@ def submit_stream(
     for name, paths in folders.items():
         if len(paths) != 1:
             raise OptionError(f"--stream follows one folder for table {name}; give one")
-    form = CsvForm(chosen.delimiter, chosen.bad_rows, missing_columns=chosen.missing_columns)
     streaming = chosen.slices, chosen.lateness, chosen.late
     with places(output, checkpoint) as folder:
         watches: list[Watch] = []
@@ -255,10 +236,10 @@ def submit_stream(
                 spark.conf.set(
                     "spark.sql.shuffle.partitions", str(chosen.slices or spark.sparkContext.defaultParallelism)
                 )
-            dropped = spark.sparkContext.accumulator({}, DroppedParam())
+            dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
             told = lambda name, rows: dropped.add({name: rows})  # noqa: E731
             tables = {
-                name: _following(spark, followed_folder(paths[0]), checkpoint, name, chosen, form, told)
+                name: _following(spark, followed_folder(paths[0]), checkpoint, name, chosen, told)
                 for name, paths in folders.items()
             }
             frames = _Text(text, chosen.dialect, source, MAX_STEPS, spark, streaming).frames(tables)
@@ -286,13 +267,13 @@ def submit_stream(
 
 
 def _following(
-    spark: SparkSession, folder: Path, checkpoint: str, name: str, chosen: PatternStream, form: CsvForm, told: Told
+    spark: SparkSession, folder: Path, checkpoint: str, name: str, chosen: PatternStream, told: Told
 ) -> DataFrame:
     """The rows of a folder as files come, in the columns of its first file."""
     key = SortKey("")
 
     def columns() -> pa.Schema:
-        reader = open_path(event_files(folder)[0], key, "", chosen.input_format, form)
+        reader = open_path(event_files(folder)[0], key, "", chosen.input_format, chosen.form)
         fields = []
         for each in reader.schema:
             kind = each.type.value_type if pa.types.is_dictionary(each.type) else each.type
@@ -301,7 +282,7 @@ def _following(
         return pa.schema(fields)
 
     known = kept_columns(checkpoint, columns, name)
-    frame = arriving(spark, folder, chosen.files_per_batch, key, "", chosen.input_format, form, known, told)
+    frame = arriving(spark, folder, chosen.files_per_batch, key, "", chosen.input_format, chosen.form, known, told)
     return frame.toDF(*known.names)
 
 

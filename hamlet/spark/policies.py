@@ -6,7 +6,6 @@ they are, and shuffled to their slices.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Unpack
@@ -18,12 +17,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet.engine.options import Options
-from hamlet.errors import DataError, UnsupportedError
+from hamlet.errors import DataError
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import cast, conform
-from hamlet.output.columnar import folder_of
-from hamlet.output.place import check_destination, staged
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of
 from hamlet.parallel.routing.rates import rates_from as rates_of_formula
@@ -35,12 +32,12 @@ from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.syntax.formula import per_second_of
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import made_of, takes
+from hamlet.spark.batch import destination, seen_by_all, written_shares
 from hamlet.spark.frames import Events, events_of
-from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import MonitorFrameOptions, PolicyBatch, PolicyFrame, PolicySubmitOptions
 from hamlet.spark.packets import as_bytes, from_bytes
-from hamlet.spark.policy_tasks import Reading, Share, Shipment, monitor_slice, shares_of, summed
-from hamlet.spark.session import check_pandas, guarded, session, translated, watched
+from hamlet.spark.policy_tasks import PolicyShares, Reading, Shipment, shares_of, shipment_of, summed
+from hamlet.spark.session import check_pandas, session, translated
 from hamlet.spark.slices import in_slices, mapped
 
 
@@ -84,48 +81,22 @@ def submit(
         If Spark cannot finish the job.
     """
     chosen = made_of(PolicyBatch, options)
-    paths = []
-    for each in sources_of(source):
-        path = local_path(each)
-        if path is None:
-            raise UnsupportedError(
-                f"{each} is a URL of another file system; tasks of a policy read a path that every machine sees"
-            )
-        paths.append(os.path.abspath(path))
-    place = check_destination(local_output(output), chosen.overwrite, [*paths, *map(str, chosen.keep)])
+    paths = seen_by_all(source)
+    place = destination(output, chosen, paths)
     shipment = shipment_of(policy, chosen.negate, chosen.open_end, chosen.time_points)
     ways = Reading(paths[0] if len(paths) == 1 else paths, chosen.reading)
     opened = ways.open(policy, chosen.time_points)
-    shipment.runner(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
+    runner = shipment.runner(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
     with session(chosen.master) as spark, translated():
-        context = spark.sparkContext
-        count = chosen.slices or context.defaultParallelism
+        count = chosen.slices or spark.sparkContext.defaultParallelism
         shares = shares_of(shipment, ways, opened, count, chosen.statistics)
-        with staged(place, output) as fresh:
-            (fresh / folder_of("policy", policy.name)).mkdir()
-            task = partial(_guarded_slice, shipment, ways, str(fresh), chosen.output_format)
-            with watched(context, "monitoring", chosen.progress):
-                found = context.parallelize(enumerate(shares), len(shares)).map(task).collect()
-    return summed(shares, found)
+        work = PolicyShares(shipment, ways, runner.tuples[0])
+        return summed(shares, written_shares(spark, work, shares, place, chosen))
 
 
 def rates_from(known: Any, policy: Policy, negate: bool = False) -> Rates:
     """Rates that somebody has measured, for `submit` (`hamlet.parallel.routing.rates`)."""
     return rates_of_formula(known, goal(policy.formula, negate)[0])
-
-
-def shipment_of(policy: Policy, negate: bool, open_end: bool, time_points: str = "step") -> Shipment:
-    """What tasks know of a policy."""
-    text, signature = policy.text, str(policy.signature)
-    return Shipment(text, signature, policy.name, policy.source, negate, open_end, time_points)
-
-
-def _guarded_slice(
-    shipment: Shipment, ways: Reading, folder: str, output_format: str, given: tuple[int, Share]
-) -> dict[str, Any]:
-    number, share = given
-    with guarded():
-        return monitor_slice(shipment, ways, share, folder, output_format, number)
 
 
 # ---------------------------------------------------------------------------------------------- DataFrames

@@ -39,7 +39,8 @@ from hamlet.spark.continuous import Sink, TimedSink
 from hamlet.spark.following import Reading, follow
 from hamlet.spark.frames import Events
 from hamlet.spark.options import PolicyStream, PolicyStreamOptions, job_of
-from hamlet.spark.policies import FrameTasks, shipment_of
+from hamlet.spark.policies import FrameTasks
+from hamlet.spark.policy_tasks import shipment_of
 from hamlet.spark.sliced import TimedWork, joined, unjoined
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}

@@ -8,11 +8,8 @@ reading and routing columns costs little beside the evaluation, and nothing is s
 from __future__ import annotations
 
 import functools
-import os
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +20,6 @@ from hamlet.input.events import EventSource
 from hamlet.input.files import Folder, ParquetFile
 from hamlet.input.ordering import OrderCheck
 from hamlet.input.period import PeriodEvents
-from hamlet.output.columnar import file_writer, folder_of
 from hamlet.parallel.routing.blocks import EVERY_TIME, Block, blocks_and_cells, blocks_of, moved, steps_of
 from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
@@ -69,6 +65,12 @@ class Shipment:
     def runner(self, time_type: pa.DataType, per_second: int) -> PolicyRunner:
         """What evaluates it."""
         return PolicyRunner([self.policy], time_type, per_second, negate=self.negate, open_end=self.open_end)
+
+
+def shipment_of(policy: Policy, negate: bool, open_end: bool, time_points: str = "step") -> Shipment:
+    """What tasks know of a policy."""
+    text, signature = policy.text, str(policy.signature)
+    return Shipment(text, signature, policy.name, policy.source, negate, open_end, time_points)
 
 
 @functools.lru_cache(maxsize=8)
@@ -198,29 +200,44 @@ def _checked(batches: Iterable[pa.RecordBatch], check: OrderCheck) -> Iterator[t
         yield check.key.columns_of(batch)
 
 
-def monitor_slice(
-    shipment: Shipment, ways: Reading, share: Share, folder: str, output_format: str, slice: int
-) -> dict[str, Any]:
-    """Monitor one slice, and write its rows; what was counted."""
-    source = ways.open(shipment.policy, shipment.time_points, share.block)
-    runner = shipment.runner(source.time_type, source.per_second)
-    schema = runner.schemas[0]
-    unfinished = Path(folder, f".slice-{slice}-{os.getpid()}-{time.time_ns()}")
-    unfinished.mkdir()
-    written = 0
-    with file_writer(unfinished, output_format, "policy", shipment.policy.name, schema, False, runner.tuples[0]) as put:
-        for _, rows in runner.run(_chunks(source, share, shipment.policy)):
-            mine = _own(rows, share)
-            if mine.num_rows:
-                put(mine)
-                written += mine.num_rows
-    inside = unfinished / folder_of("policy", shipment.policy.name)
-    (made,) = inside.iterdir()
-    made.replace(Path(folder, inside.name, f"part-{slice:05}{made.suffix}"))
-    inside.rmdir()
-    unfinished.rmdir()
-    load = runner.events if share.slicer is None else int(share.slicer.sent[share.cell])
-    return {"rows": written, "load": load, **source.stats, "notes": source.notes(), "expected": source.expected}
+@dataclass(frozen=True)
+class PolicyShares:
+    """A policy whose tasks read files; as `hamlet.spark.batch.Sharing`."""
+
+    shipment: Shipment
+    ways: Reading
+    tuples: Sequence[str] | None
+    kind = "policy"
+
+    @property
+    def name(self) -> str:
+        """Of the policy."""
+        return self.shipment.name
+
+    def monitored(self, share: Share) -> PolicyShare:
+        """What a task does with a share."""
+        return PolicyShare(self.shipment, self.ways, share)
+
+
+class PolicyShare:
+    """A share in its task."""
+
+    def __init__(self, shipment: Shipment, ways: Reading, share: Share) -> None:
+        self._policy, self._share = shipment.policy, share
+        self._source = ways.open(self._policy, shipment.time_points, share.block)
+        self._runner = shipment.runner(self._source.time_type, self._source.per_second)
+        self.schema = self._runner.schemas[0]
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the share."""
+        for _, rows in self._runner.run(_chunks(self._source, self._share, self._policy)):
+            yield _own(rows, self._share)
+
+    def counts(self) -> dict[str, Any]:
+        """What there was to count, ``load`` and ``notes`` among it."""
+        share, source = self._share, self._source
+        load = self._runner.events if share.slicer is None else int(share.slicer.sent[share.cell])
+        return {"load": load, **source.stats, "notes": source.notes(), "expected": source.expected}
 
 
 def _chunks(source: Source, share: Share, policy: Policy) -> Iterator[LogChunk]:

@@ -18,10 +18,9 @@ from pyspark.sql import DataFrame
 
 from hamlet.errors import DataError, UnsupportedError, WorkloadError
 from hamlet.input.columns import Int64Array
-from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.csvform import CsvForm
 from hamlet.input.files_protocol import Reader
 from hamlet.input.headers import names_at
-from hamlet.input.missing import MissingColumns
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
 from hamlet.input.time_column import TIME, settled
@@ -47,14 +46,6 @@ _NONE = ("", "#")  # in CSV, that an event has no value
 class SpecificationStreamOptions(MonitorOptions, FollowOptions, total=False):
     """The options of `submit_stream`, by name."""
 
-    master: str | None
-    slices: int | None
-    input_format: str | None
-    delimiter: str | None
-    bad_rows: BadRows
-    missing_columns: MissingColumns | None
-    output_format: str
-
 
 @dataclass(frozen=True, kw_only=True)
 class SpecificationStream(Follow):
@@ -67,11 +58,6 @@ class SpecificationStream(Follow):
     """
 
     run: Options
-    input_format: str | None = None
-    delimiter: str | None = None
-    bad_rows: BadRows = "error"
-    missing_columns: MissingColumns | None = None
-    output_format: str = "parquet"
 
 
 @takes(SpecificationStream, Options, without=["run"])
@@ -148,6 +134,9 @@ def specification_frame(
 ) -> tuple[SpecificationWork, DataFrame]:
     """A specification over a streaming DataFrame, and the columns that it reads."""
     count = slices or events.frame.sparkSession.sparkContext.defaultParallelism
+    mistakes = column_errors(spec.program, dict(zip(events.schema.names, events.schema.types, strict=True)))
+    if mistakes:
+        raise WorkloadError(mistakes)
     work = SpecificationWork(spec, events.schema, options, count)
     return work, events.frame.select(*(events.columns[name][0] for name in work.events.names))
 
@@ -159,19 +148,23 @@ def _parsed(text: str) -> Specification:
 
 
 class SpecificationWork(TimedWork):
-    """A specification that runs continuously; goes to every worker.
+    """A specification over the events of slices; goes to every worker.
 
-    Raises
-    ------
-    WorkloadError, DataError
-        If the columns do not fit.
+    Parameters
+    ----------
+    spec : Specification
+    events : pyarrow.Schema
+        Columns that fit the inputs.
+    options : Options
+    slices : int
+    clock : StreamClock, optional
+        What the times are, where they are ticks of it already.
     """
 
-    def __init__(self, spec: Specification, events: pa.Schema, options: Options, slices: int) -> None:
+    def __init__(
+        self, spec: Specification, events: pa.Schema, options: Options, slices: int, clock: StreamClock | None = None
+    ) -> None:
         time = time_column_of(list(events.names), options.time_column, "the events")
-        mistakes = column_errors(spec.program, dict(zip(events.names, events.types, strict=True)))
-        if mistakes:
-            raise WorkloadError(mistakes)
         self._column: str | None = None
         try:
             self._column = routed_by(spec.program)
@@ -185,7 +178,8 @@ class SpecificationWork(TimedWork):
         self._options: dict[str, Any] = {
             name: getattr(options, name) for name in ("values", "max_memory", "max_deadlines", "features")
         }
-        self.clock = _clock_of(events.field(time).type, options.time_unit, time)
+        self._in_ticks = clock is not None
+        self.clock = clock or _clock_of(events.field(time).type, options.time_unit, time)
         lateness = ticks_of(options.lateness, self.clock.engine_clock)
         names = dict.fromkeys([time, *(each.name for each in spec.inputs)])
         super().__init__(slices, pa.schema([events.field(name) for name in names]), lateness, options.late)
@@ -193,6 +187,8 @@ class SpecificationWork(TimedWork):
 
     def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
         """Ticks; events of one tick stay in order."""
+        if self._in_ticks:
+            return events.column(self._time).to_numpy(), None
         times = Times(self._time, self._unit)
         times.clock = self.clock
         return times.ticks(events.column(self._time)), None
@@ -254,6 +250,11 @@ class SpecificationSlice:
     def advance(self, tick: int) -> list[pa.RecordBatch]:
         """Run the deadlines before a time."""
         self._monitor.pass_before(tick * self._work.clock.tick)
+        return self._taken()
+
+    def end(self, tick: int) -> list[pa.RecordBatch]:
+        """Run the deadlines up to a time, and those at it."""
+        self._monitor.pass_before(tick * self._work.clock.tick + 1)
         return self._taken()
 
     def _taken(self) -> list[pa.RecordBatch]:

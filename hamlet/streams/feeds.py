@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,10 @@ class Feed:
         """Rows that were left out."""
         return Dropped()
 
+    def findings(self, read: Sequence[tuple[int, Iterable[str]]] = ()) -> list[str]:  # noqa: ARG002
+        """What files lack that others have; `read` says how many events of each are read, and their columns."""
+        return []
+
     def leave_out_period(self, since: Any, until: Any, time_unit: str) -> None:
         """Leave out what is known to lie outside a period without being read."""
 
@@ -86,6 +90,11 @@ class Around(Feed):
     def notes(self) -> list[str]:
         """What to know of the input."""
         return self._feed.notes()
+
+    @property
+    def dropped(self) -> Dropped:
+        """Rows that were left out."""
+        return self._feed.dropped
 
     def unreadable(self) -> dict[str, str]:
         """The columns that no input can be read from, with their types."""

@@ -95,6 +95,7 @@ BLOCKS = [
 def test_files_are_cut_by_time_and_by_values(text: str, time_points: str, tmp_path: Path) -> None:
     """Blocks of time, cells of valuations, and both: row groups that a task does not need change nothing."""
     tasks = pytest.importorskip("hamlet.spark.policy_tasks")
+    batch = pytest.importorskip("hamlet.spark.batch")
     policy = Policy.parse(text, "p(x: int) q(x: int)")
     draw = random.Random(5)
     times = sorted(draw.randrange(60) for _ in range(90))
@@ -119,7 +120,8 @@ def test_files_are_cut_by_time_and_by_values(text: str, time_points: str, tmp_pa
         kinds |= {(share.block is not None, share.slicer is not None) for share in shares}
         out = tmp_path / f".out{slices}"
         (out / "policy=policy1").mkdir(parents=True)
-        found = [tasks.monitor_slice(shipment, ways, share, str(out), "json", at) for at, share in enumerate(shares)]
+        work = tasks.PolicyShares(shipment, ways, None)
+        found = [batch.write_share(work, str(out), "json", each) for each in enumerate(shares)]
         rows = [json.loads(line) for file in out.rglob("*.json*") for line in file.read_text().splitlines()]
         assert sorted(map(str, rows)) == expected, slices
         stats = tasks.summed(shares, found)

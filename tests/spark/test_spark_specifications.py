@@ -25,6 +25,12 @@ def sorted_rows(rows: list[dict[str, object]]) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
 
+def parts_of(out: Path) -> list[list[dict[str, object]]]:
+    """The rows of each file, by its number."""
+    files = sorted((out / "specification=spend").glob("part-*.json"))
+    return [[json.loads(line) for line in each.read_text().splitlines()] for each in files]
+
+
 @pytest.mark.usefixtures("spark")
 def test_slices_give_the_rows_of_one_process(tmp_path: Path, spark: SparkSession) -> None:
     assert spark is not None
@@ -42,12 +48,13 @@ def test_slices_give_the_rows_of_one_process(tmp_path: Path, spark: SparkSession
     spec = Specification.from_file(file)
     out = tmp_path / "out"
     found = submit(spec, str(folder), str(out), values=True, output_format="json", slices=3)
-    written = (out / "specification=spend" / "part-00000.json").read_text().splitlines()
     wanted = run(spec, folder, values=True).rows()
     assert found == {"events": 300, "rows": len(wanted), "notes": []}
-    rows = [json.loads(line) for line in written]
-    assert sorted_rows(rows) == sorted_rows(wanted)
-    assert [row["time"] for row in rows] == sorted(row["time"] for row in rows)
+    parts = parts_of(out)
+    assert len(parts) == 3
+    assert sorted_rows([row for part in parts for row in part]) == sorted_rows(wanted)
+    for part in parts:
+        assert [row["time"] for row in part] == sorted(row["time"] for row in part)
 
 
 @pytest.mark.usefixtures("spark")
@@ -69,8 +76,25 @@ def test_events_are_chosen_by_condition_and_period(tmp_path: Path, spark: SparkS
     ]
     wanted = run(spec, events, values=True).rows()
     assert found == {"events": len(events), "rows": len(wanted), "notes": []}
-    written = (out / "specification=spend" / "part-00000.json").read_text().splitlines()
-    assert sorted_rows([json.loads(line) for line in written]) == sorted_rows(wanted)
+    assert sorted_rows([row for part in parts_of(out) for row in part]) == sorted_rows(wanted)
+
+
+@pytest.mark.usefixtures("spark")
+def test_bad_rows_are_dropped_and_counted(tmp_path: Path, spark: SparkSession) -> None:
+    assert spark is not None
+    folder = tmp_path / "events"
+    folder.mkdir()
+    (folder / "0.csv").write_text("time;user;amount\n0;u1;1.5\n1;u1\n2;u2;60\n")
+    (folder / "1.csv").write_text("time;user\n3;u1\n#;u2\n4;u2\n")
+    spec = Specification.parse(SPEC, "spend.lola")
+    out = tmp_path / "out"
+    reading: SpecificationSubmitOptions = {"delimiter": ";", "bad_rows": "drop", "missing_columns": "null"}
+    found = submit(spec, str(folder), str(out), values=True, output_format="json", slices=2, **reading)
+    one = run(spec, folder, values=True, delimiter=";", bad_rows="drop", missing_columns="null")
+    assert found["notes"] == one.warnings
+    assert found["notes"][0].startswith("dropped 2 bad rows")
+    assert found["events"] == 4
+    assert sorted_rows([row for part in parts_of(out) for row in part]) == sorted_rows(one.rows())
 
 
 def test_what_cannot_be_cut_is_refused_before_spark_starts(tmp_path: Path) -> None:
