@@ -14,12 +14,12 @@ from hamlet.checker.values import _LATE, Checker, Node, alike
 from hamlet.errors import HamletError, OptionError
 from hamlet.oracle.streams import StreamMistakeError, evaluate
 from hamlet.streams import Specification
-from hamlet.streams.clock import StreamClock
+from hamlet.streams.clock import integer_clock
 from hamlet.why.values.history import History
 from hamlet.why.values.why import evidence_of
 from tests.stream_specifications import case
 
-CLOCK = StreamClock("time", "ns", "integer")
+CLOCK = integer_clock("ns")
 
 
 def mutated(draw: random.Random, evidence: dict[str, Any]) -> dict[str, Any]:

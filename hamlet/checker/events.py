@@ -25,7 +25,7 @@ from hamlet.policies.logs.source import open_source, types_of
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
 from hamlet.streams import Specification
-from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.clock import Times, integer_clock, nanoseconds_of
 from hamlet.streams.filters import open_chosen as open_feed
 from hamlet.streams.monitor import time_column_of
 
@@ -157,8 +157,8 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
         }
         for place, tick in enumerate(ticks):
             found.append((tick * times.clock.tick, {name: column[place] for name, column in columns.items()}))
-    clock = (None if times is None else times.clock) or StreamClock("time", "s", "integer")
-    start = clock.nanoseconds_of(given["start"]) if "start" in given else found[0][0] if found else 0
+    clock = (None if times is None else times.clock) or integer_clock("s")
+    start = nanoseconds_of(given["start"], clock) if "start" in given else found[0][0] if found else 0
     return values.Checker(spec.program, found, clock, start)
 
 

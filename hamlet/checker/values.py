@@ -17,6 +17,7 @@ from typing import Any
 
 from hamlet.checker.computing import aggregate, binary, call, unary
 from hamlet.checker.errors import EvidenceError
+from hamlet.streams.clock import nanoseconds_of
 from hamlet.streams.program import ir
 
 _LATE = 1 << 62  # behind all events of a time stands its deadline
@@ -55,7 +56,7 @@ class Checker:
         As checked.
     events : sequence of (int, mapping of str to Any)
         Time in ns and the values of inputs.
-    clock : StreamClock
+    clock : Clock
         How times are written.
     start : int
         From when periods count, ns.
@@ -100,7 +101,7 @@ class Checker:
             at, time, value = told["at"], told["time"], told["value"]
             stream = self._stream(name)
             below = [nodes[each] for each in because if 0 <= each < place]
-            times = [self._clock.nanoseconds_of(each) for each in (time if isinstance(time, list) else [time] * 2)]
+            times = [nanoseconds_of(each, self._clock) for each in (time if isinstance(time, list) else [time] * 2)]
             places = at if isinstance(at, list) else [at, at]
             ends = [
                 (when, _LATE if where is None or self.times[where] != when else where)
@@ -128,7 +129,7 @@ class Checker:
         stream = self.program.streams[node.target[0]]
         if evidence.get("holds") is not (node.value is not None):
             raise EvidenceError("holds is not what the last node shows", place)
-        if "time" in row and not node.first[0] <= self._clock.nanoseconds_of(row["time"]) <= node.last[0]:
+        if "time" in row and not node.first[0] <= nanoseconds_of(row["time"], self._clock) <= node.last[0]:
             raise EvidenceError("the row's time is another", place)
         for (name, kind), value in zip(stream.parameters, node.target[1], strict=True):
             if name in row and typed(row[name], kind) != value:

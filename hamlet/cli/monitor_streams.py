@@ -18,9 +18,10 @@ from hamlet.cli.notations import Advance, Part, Settings, Write, following
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.csvform import CsvForm
+from hamlet.language.schema import Clock
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
-from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.clock import Times, text_of
 from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import LiveChoice, open_chosen
 from hamlet.streams.input_check import column_errors
@@ -233,7 +234,7 @@ class PreparedSpecifications:
             write(place, self._forms[place].batch(found, self._clock, monitor.start_at or 0))
             if self._watch is not None and self._clock is not None:
                 start, form = monitor.start_at or 0, self._forms[place]
-                self._watch.see(place, found, start, self._clock.text)
+                self._watch.see(place, found, start, partial(text_of, self._clock))
                 self._watch.keep(place, lambda count: form.dicts(found[:count], self._clock, start))
 
 
@@ -283,7 +284,7 @@ def monitor_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _with_clock(feed: Feed, monitor: Monitor) -> tuple[Iterator[pa.RecordBatch], StreamClock | None]:
+def _with_clock(feed: Feed, monitor: Monitor) -> tuple[Iterator[pa.RecordBatch], Clock | None]:
     """The batches, and what their times are, which the first batch tells."""
     batches = feed.batches()
     first = next(batches, None)

@@ -15,40 +15,12 @@ import pyarrow as pa
 from hamlet.errors import OptionError, option
 from hamlet.input.columns import integers
 from hamlet.input.events import EventSource, Progress
-from hamlet.input.moments import NUMBER
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.statistics import Bounds, BoundsOf
-from hamlet.input.ticks import time_in_ticks
-from hamlet.language.moments import FORMS, seconds_of
+from hamlet.input.ticks import in_ticks
 from hamlet.language.schema import Clock
 
 _FAR = 1 << 62
-
-
-def in_ticks(time: Any, clock: Clock, name: str) -> int:
-    """A time as the user gives it, in ticks: a time of the column, or text.
-
-    Text without a zone is the time of the clock by which days begin, if there is one, else that of the column's zone.
-
-    Raises
-    ------
-    OptionError
-        If it is no such time.
-    """
-    if isinstance(time, str):
-        if (
-            not clock.is_timestamp
-            and NUMBER.fullmatch(time)
-            and (clock.is_fraction or time.strip().lstrip("-").isdecimal())
-        ):
-            return time_in_ticks(time if clock.is_fraction else int(time), clock)
-        zone = clock.zone or (clock.type.tz if clock.is_timestamp else None)
-        seconds = seconds_of(time, zone)
-        if seconds is None:
-            what = "a whole number of ticks, or a time since 1970" if not clock.is_timestamp else "a time"
-            raise OptionError(f"{name} is {time!r}; it must be {what} such as {FORMS}")
-        return -int(-seconds * clock.ticks_per_second // 1)  # the first tick that is not before it
-    return time_in_ticks(time, clock)
 
 
 def period_of(since: Any, until: Any, clock: Clock) -> tuple[int, int]:

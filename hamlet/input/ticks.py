@@ -18,6 +18,8 @@ from hamlet.errors import DataError, OptionError
 from hamlet.frontend.units import SECONDS
 from hamlet.input.columns import Int64Array, integers
 from hamlet.input.moments import NUMBER, NoTimeError, moment, nanoseconds_of
+from hamlet.language.moments import FORMS
+from hamlet.language.moments import seconds_of as moment_seconds
 from hamlet.language.schema import MOST_TICKS, Clock
 from hamlet.language.zones import BEYOND, FIRST
 
@@ -89,6 +91,32 @@ def time_in_ticks(time: Any, clock: Clock) -> int:
     if abs(ticks) > MOST_TICKS:
         raise OptionError(f"cannot advance to {time!r}: times are at most 2^61 ticks; close() ends the stream")
     return ticks
+
+
+def in_ticks(time: Any, clock: Clock, name: str) -> int:
+    """A time as the user gives it, in ticks: a time of the column, or text.
+
+    Text without a zone is the time of the clock by which days begin, if there is one, else that of the column's zone.
+
+    Raises
+    ------
+    OptionError
+        If it is no such time.
+    """
+    if isinstance(time, str):
+        if (
+            not clock.is_timestamp
+            and NUMBER.fullmatch(time)
+            and (clock.is_fraction or time.strip().lstrip("-").isdecimal())
+        ):
+            return time_in_ticks(time if clock.is_fraction else int(time), clock)
+        zone = clock.zone or (clock.type.tz if clock.is_timestamp else None)
+        seconds = moment_seconds(time, zone)
+        if seconds is None:
+            what = "a whole number of ticks, or a time since 1970" if not clock.is_timestamp else "a time"
+            raise OptionError(f"{name} is {time!r}; it must be {what} such as {FORMS}")
+        return -int(-seconds * clock.ticks_per_second // 1)  # the first tick that is not before it
+    return time_in_ticks(time, clock)
 
 
 def refuse_far(column: str, first: int, last: int) -> None:

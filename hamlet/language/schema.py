@@ -46,6 +46,11 @@ class Clock:
         return UNITS_PER_SECOND[self.unit]
 
     @property
+    def tick(self) -> int:
+        """Nanoseconds of a step."""
+        return 1_000_000_000 // UNITS_PER_SECOND[self.unit]
+
+    @property
     def is_timestamp(self) -> bool:
         """Whether the time column is a timestamp, so that results carry timestamps too."""
         return bool(pa.types.is_timestamp(self.type))

@@ -80,7 +80,8 @@ class _Slice:
         self._monitor, self._events = job.monitor(), job.events()
         options = replace(self._monitor.options, time_column=self._events.schema.clock.column)
         self._monitor.settle(options)
-        self.schema = self._monitor.rows_schema
+        rows = self._monitor.rows_schema
+        self.schema = rows.set(0, rows.field(0).with_type(self._events.schema.clock.type))
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """The rows of the slice."""

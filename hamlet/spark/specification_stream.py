@@ -24,6 +24,8 @@ from hamlet.input.headers import names_at
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
 from hamlet.input.time_column import TIME, settled
+from hamlet.input.widening import FRACTION
+from hamlet.language.schema import Clock
 from hamlet.parallel.routing.joint import hashes_of
 from hamlet.runtime.options import takes
 from hamlet.spark.continuous import Sink, TimedSink
@@ -32,7 +34,7 @@ from hamlet.spark.frames import Events
 from hamlet.spark.options import Follow, FollowOptions, job_of
 from hamlet.spark.sliced import TimedWork
 from hamlet.streams import Monitor, Specification
-from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.clock import Times, clock_of_type, nanoseconds_of, text_of
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.options import MonitorOptions, Options
@@ -157,12 +159,12 @@ class SpecificationWork(TimedWork):
         Columns that fit the inputs.
     options : Options
     slices : int
-    clock : StreamClock, optional
+    clock : Clock, optional
         What the times are, where they are ticks of it already.
     """
 
     def __init__(
-        self, spec: Specification, events: pa.Schema, options: Options, slices: int, clock: StreamClock | None = None
+        self, spec: Specification, events: pa.Schema, options: Options, slices: int, clock: Clock | None = None
     ) -> None:
         time = time_column_of(list(events.names), options.time_column, "the events")
         self._column: str | None = None
@@ -180,7 +182,7 @@ class SpecificationWork(TimedWork):
         }
         self._in_ticks = clock is not None
         self.clock = clock or _clock_of(events.field(time).type, options.time_unit, time)
-        lateness = ticks_of(options.lateness, self.clock.engine_clock)
+        lateness = ticks_of(options.lateness, self.clock)
         names = dict.fromkeys([time, *(each.name for each in spec.inputs)])
         super().__init__(slices, pa.schema([events.field(name) for name in names]), lateness, options.late)
         self.rows = self.monitor(0, 0, None).form.schema(self.clock)
@@ -217,15 +219,14 @@ class SpecificationWork(TimedWork):
         monitor.times.clock = self.clock
         monitor.time_column = self._time
         if start is None:
-            monitor.start_at = first * self.clock.tick if self._start is None else self._given(self._start)
+            monitor.start_at = (
+                first * self.clock.tick if self._start is None else nanoseconds_of(self._start, self.clock, "start")
+            )
         return SpecificationSlice(self, monitor)
-
-    def _given(self, start: Any) -> int:
-        return self.clock.nanoseconds_of(start)
 
     def time_text(self, tick: int) -> str:
         """A time for a message."""
-        return self.clock.text(tick * self.clock.tick)
+        return text_of(self.clock, tick * self.clock.tick)
 
 
 class SpecificationSlice:
@@ -267,14 +268,12 @@ class SpecificationSlice:
         return self._monitor.save()
 
 
-def _clock_of(kind: pa.DataType, unit: str, column: str) -> StreamClock:
+def _clock_of(kind: pa.DataType, unit: str, column: str) -> Clock:
     """What the times of a column are."""
-    if pa.types.is_timestamp(kind):
-        return StreamClock(column, kind.unit, "timestamp", kind.tz)
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return StreamClock(column, "ns", "fraction")
-    if pa.types.is_integer(kind):
-        return StreamClock(column, unit, "integer")
-    raise DataError(
-        f"the time column {column!r} is of type {kind}; times are integers, seconds such as 0.5, or timestamps"
-    )
+    fraction = pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    clock = clock_of_type(FRACTION if fraction else kind, unit, column)
+    if clock is None:
+        raise DataError(
+            f"the time column {column!r} is of type {kind}; times are integers, seconds such as 0.5, or timestamps"
+        )
+    return clock

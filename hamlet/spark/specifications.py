@@ -18,6 +18,7 @@ from pyspark.accumulators import Accumulator
 from hamlet.errors import DataError
 from hamlet.input.csvform import Dropped
 from hamlet.input.files import event_files, matching
+from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.options import check_unit, made_of, takes
 from hamlet.spark.batch import closed_once, destination, seen_by_all, written_slices
@@ -28,7 +29,7 @@ from hamlet.spark.session import session, translated
 from hamlet.spark.slices import mapped
 from hamlet.spark.specification_stream import SpecificationWork
 from hamlet.streams import Monitor, Specification
-from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.clock import Times, integer_clock
 from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import time_column_of
@@ -148,14 +149,14 @@ def submit(
 _Read = dict[str, tuple[int, list[str], Dropped]]  # file -> events, inputs that have a value in one, rows left out
 
 
-def _clock(spec: Specification, feed: Feed, chosen: SpecificationBatch) -> StreamClock:
+def _clock(spec: Specification, feed: Feed, chosen: SpecificationBatch) -> Clock:
     """What the times are; the columns are checked."""
     monitor = Monitor(spec, time_column=chosen.time_column, time_unit=chosen.time_unit)
     prepare(monitor, feed)
     if monitor.clock is None:
         batch = next(feed.batches(), None)
         if batch is None:  # no event, no row: any clock will do
-            return StreamClock("time", chosen.time_unit, "integer")
+            return integer_clock(chosen.time_unit)
         times = monitor.times or Times(monitor.find_time(batch.schema.names), chosen.time_unit, feed.name)
         times.ticks(batch.column(times.column))
         monitor.times = times
@@ -167,7 +168,7 @@ def _read(
     text: str,
     files: Sequence[str],
     reading: dict[str, Any],
-    clock: StreamClock,
+    clock: Clock,
     schema: pa.Schema,
     told: Accumulator[_Read],
     batches: Iterator[pa.RecordBatch],

@@ -6,9 +6,8 @@ seconds, a nanosecond. Deadlines may fall between ticks: rows of integer times t
 
 from __future__ import annotations
 
-import datetime
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -20,93 +19,76 @@ from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.buffers import to_numpy
 from hamlet.input.columns import Int64Array
 from hamlet.input.missing import named_by
-from hamlet.input.moments import FORMS, NoTimeError, clock_of, in_seconds, joined
+from hamlet.input.moments import FORMS, NUMBER, NoTimeError, clock_of, in_seconds, joined
+from hamlet.input.ticks import in_ticks
 from hamlet.input.widening import FRACTION
 from hamlet.language.schema import MOST_TICKS, Clock, timestamp
 
 NANOSECONDS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class StreamClock:
-    """What the times of a stream are.
+def integer_clock(unit: str, column: str = "time") -> Clock:
+    """The clock of whole numbers."""
+    return Clock(column, unit, pa.int64())
 
-    Attributes
-    ----------
-    column : str
-    unit : str
-        ``s``, ``ms``, ``us`` or ``ns``: a tick.
-    kind : {'integer', 'fraction', 'timestamp'}
-    zone : str or None
-        Of timestamps.
-    """
 
-    column: str
-    unit: str
-    kind: str
-    zone: str | None = None
+def clock_of_type(kind: pa.DataType, unit: str, column: str) -> Clock | None:
+    """The clock of times of a type (`hamlet.input.moments`); None where there is none."""
+    if pa.types.is_timestamp(kind):
+        return Clock(column, kind.unit, kind)
+    if kind == FRACTION:
+        return Clock(column, "ns", FRACTION)
+    return integer_clock(unit, column) if pa.types.is_integer(kind) else None
 
-    @property
-    def tick(self) -> int:
-        """Nanoseconds of a tick."""
-        return NANOSECONDS // UNITS_PER_SECOND[self.unit]
 
-    @property
-    def engine_clock(self) -> Clock:
-        """The clock in the form that the reorder buffer takes."""
-        if self.kind == "timestamp":
-            return Clock(self.column, self.unit, pa.timestamp(self.unit, self.zone))
-        return Clock(self.column, self.unit, pa.int64())
+def presenter(clock: Clock) -> Callable[[int], Any]:
+    """What gives times, in nanoseconds since the clock's zero, in the type they came in; a float between integers."""
+    tick, zone = clock.tick, clock.type.tz if clock.is_timestamp else None
 
-    def present(self, nanoseconds: int) -> Any:
-        """A time, in nanoseconds since its zero, in the type that it came in."""
-        if self.kind == "fraction":
-            return nanoseconds / NANOSECONDS
-        if self.kind == "integer":
-            whole, rest = divmod(nanoseconds, self.tick)
-            return nanoseconds / self.tick if rest else whole
-        if nanoseconds % 1000 and self.zone is None:
+    def number(nanoseconds: int) -> Any:
+        whole, rest = divmod(nanoseconds, tick)
+        return nanoseconds / tick if rest else whole
+
+    def moment(nanoseconds: int) -> Any:
+        if nanoseconds % 1000 and zone is None:
             return np.datetime64(nanoseconds, "ns")
-        return timestamp(nanoseconds // 1000, "us", self.zone)
+        return timestamp(nanoseconds // 1000, "us", zone)
 
-    def text(self, nanoseconds: int) -> str:
-        """A time for a message."""
-        if self.kind == "timestamp":
-            return str(self.present(nanoseconds))
-        tick = NANOSECONDS if self.kind == "fraction" else self.tick
-        text = format(Decimal(nanoseconds) / Decimal(tick), "f")
-        return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+    if clock.is_fraction:
+        return clock.present
+    return moment if clock.is_timestamp else number
 
-    def nanoseconds_of(self, time: Any) -> int:
-        """A time that a user gives, in nanoseconds since its zero.
 
-        Raises
-        ------
-        OptionError
-            If it is none of this clock.
-        """
-        found: Fraction | None = None
-        if isinstance(time, str) and self.kind != "timestamp":
-            try:
-                time = Decimal(time.strip())
-            except InvalidOperation:
-                raise OptionError(f"cannot read {time!r} as a time of column '{self.column}'") from None
-        elif isinstance(time, str):
-            try:
-                time = datetime.datetime.fromisoformat(time.strip())
-            except ValueError:
-                raise OptionError(f"cannot read {time!r} as a time; write 2024-03-05T12:00:00") from None
-        number = isinstance(time, (int, float, Decimal, np.integer, np.floating)) and not isinstance(time, bool)
-        if number and np.isfinite(float(time)):
-            exact = Fraction(str(time)) if isinstance(time, (float, np.number)) else Fraction(time)
-            found = exact * (NANOSECONDS if self.kind == "fraction" else self.tick)
-        elif self.kind == "timestamp" and isinstance(time, (datetime.datetime, np.datetime64)):
-            scalar = pa.scalar(time)
-            if (scalar.type.tz is None) == (self.zone is None):
-                found = Fraction(scalar.value * (NANOSECONDS // UNITS_PER_SECOND[scalar.type.unit]))
-        if found is None or abs(found) > MOST_TICKS * self.tick:
-            raise OptionError(f"cannot read {time!r} as a time of column '{self.column}' ({self.kind})")
-        return found.numerator // found.denominator
+def present(clock: Clock, nanoseconds: int) -> Any:
+    """A time as `presenter` gives it."""
+    return presenter(clock)(nanoseconds)
+
+
+def text_of(clock: Clock, nanoseconds: int) -> str:
+    """A time for a message."""
+    if clock.is_timestamp:
+        return str(present(clock, nanoseconds))
+    text = format(Decimal(nanoseconds) / Decimal(clock.tick * clock.ticks_per_unit), "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
+
+
+def nanoseconds_of(time: Any, clock: Clock, name: str = "the time") -> int:
+    """A time that a user gives, in nanoseconds since the clock's zero; a number may lie between two ticks.
+
+    Raises
+    ------
+    OptionError
+        If it is none of this clock.
+    """
+    if isinstance(time, str) and not clock.is_timestamp and NUMBER.fullmatch(time):
+        time = Decimal(time.strip())
+    number = isinstance(time, (float, Decimal, np.floating)) and not clock.is_timestamp
+    if not number or not np.isfinite(float(time)):
+        return in_ticks(time, clock, name) * clock.tick
+    found = Fraction(str(time)) * clock.tick * clock.ticks_per_unit
+    if abs(found) > MOST_TICKS * clock.tick:
+        raise OptionError(f"cannot read {time!r} as a time of column '{clock.column}' ({clock.kind})")
+    return found.numerator // found.denominator
 
 
 class Times:
@@ -122,7 +104,7 @@ class Times:
 
     Attributes
     ----------
-    clock : StreamClock or None
+    clock : Clock or None
         None before the first value.
     column : str
     rows : int
@@ -132,7 +114,7 @@ class Times:
     def __init__(self, column: str, unit: str, source: str = "the events") -> None:
         if unit not in UNITS_PER_SECOND:
             raise OptionError(f"time unit {unit!r} is unknown; it must be s, ms, us or ns")
-        self.clock: StreamClock | None = None
+        self.clock: Clock | None = None
         self.column = column
         self._unit = unit
         self._source = source
@@ -140,25 +122,21 @@ class Times:
 
     def survey(self, texts: Any) -> None:
         """See of what kind the texts of a column are; fractions anywhere make all of it fractions."""
-        kind = self.clock.kind if self.clock is not None else None
-        texts = texts.drop_null()
-        if kind in ("fraction", "timestamp") or not len(texts):
+        clock, texts = self.clock, texts.drop_null()
+        if (clock is not None and (clock.is_fraction or clock.is_timestamp)) or not len(texts):
             return
         found = self._read(texts)
-        if kind is None or found.type == FRACTION:
+        if clock is None or found.type == FRACTION:
             self.clock = self._clock_of(found.type)
 
-    def _clock_of(self, kind: pa.DataType) -> StreamClock:
-        if kind == FRACTION:
-            return StreamClock(self.column, "ns", "fraction")
-        if pa.types.is_timestamp(kind):
-            return StreamClock(self.column, kind.unit, "timestamp", kind.tz)
-        if pa.types.is_integer(kind):
-            return StreamClock(self.column, self._unit, "integer")
-        raise DataError(
-            f"{self._source}: the time column {self.column!r} holds {kind}; it must hold {FORMS} "
-            f"({named_by('--time-column')} names the time column)"
-        )
+    def _clock_of(self, kind: pa.DataType) -> Clock:
+        found = clock_of_type(kind, self._unit, self.column)
+        if found is None:
+            raise DataError(
+                f"{self._source}: the time column {self.column!r} holds {kind}; it must hold {FORMS} "
+                f"({named_by('--time-column')} names the time column)"
+            )
+        return found
 
     def _read(self, column: pa.Array) -> pa.ChunkedArray:
         """Times of any form as integers, timestamps or seconds."""
@@ -215,12 +193,12 @@ class Times:
         if known is None:
             self.clock = known = self._clock_of(kind)
         if pa.types.is_timestamp(kind):
-            if known.kind != "timestamp" or (known.zone is None) != (kind.tz is None):
+            if not known.is_timestamp or (known.type.tz is None) != (kind.tz is None):
                 raise ValueError(f"{kind} after times of kind {known.kind}")
-            return _plain(values.cast(pa.timestamp(known.unit, known.zone)))
-        if known.kind == "timestamp":
+            return _plain(values.cast(known.type))
+        if known.is_timestamp:
             raise ValueError(f"{'fractional seconds' if kind == FRACTION else kind} after timestamps")
-        if known.kind == "fraction":
+        if known.is_fraction:
             return _plain(values if kind == FRACTION else in_seconds(values))
         if kind != FRACTION:
             return _plain(values)

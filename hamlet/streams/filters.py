@@ -20,7 +20,7 @@ from hamlet.input.input_schema import schema_of
 from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import joined
-from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.clock import Times, nanoseconds_of
 from hamlet.streams.feeds import Around, Feed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
@@ -293,7 +293,7 @@ def _inside(times: Times, events: Any, since: Any, until: Any) -> Any:
     if clock is None:
         return events
     first, end = (
-        bound if time is None else -(-_given(clock, time, name) // clock.tick)
+        bound if time is None else -(-nanoseconds_of(time, clock, name) // clock.tick)
         for time, name, bound in ((since, option("since"), -(2**63)), (until, option("until"), 2**63 - 1))
     )
     if end <= first:
@@ -302,14 +302,6 @@ def _inside(times: Times, events: Any, since: Any, until: Any) -> Any:
         )
     kept = (ticks >= first) & (ticks < end)
     return events if kept.all() else events.filter(pa.array(kept))
-
-
-def _given(clock: StreamClock, time: Any, name: str) -> int:
-    """A time that a user gives, in nanoseconds."""
-    try:
-        return clock.nanoseconds_of(time)
-    except OptionError as error:
-        raise OptionError(f"{name}: {error}") from None
 
 
 def _without_type(error: Diagnostic) -> Diagnostic:

@@ -17,7 +17,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
 from hamlet.input.time_column import TIME, time_column_in
-from hamlet.input.widening import is_clock
+from hamlet.input.widening import FRACTION, is_clock
 from hamlet.language.schema import MOST_TICKS, Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.monitor import Monitor as Protocol
@@ -25,7 +25,7 @@ from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import made_of, takes
 from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.sizes import bytes_of, size_text
-from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
+from hamlet.streams.clock import NANOSECONDS, Times, integer_clock, nanoseconds_of, text_of
 from hamlet.streams.evaluate._cells import Fault
 from hamlet.streams.evaluate._evaluator import DeadlineLimit, MemoryLimit
 from hamlet.streams.evaluate.columns import Cells, cells_of, plain_cells
@@ -156,7 +156,13 @@ class Monitor(Protocol):
         The columns of one value that the evaluator takes are made without Arrow, which costs ten times the rest.
         """
         times, clock, start = self.times, self.clock, self.start_at
-        if times is None or clock is None or clock.kind != "integer" or start is None or self.buffer is not None:
+        if (
+            times is None
+            or clock is None
+            or not pa.types.is_integer(clock.type)
+            or start is None
+            or self.buffer is not None
+        ):
             return False
         time = event.get(self.time_column or times.column)
         tick = clock.tick
@@ -182,12 +188,8 @@ class Monitor(Protocol):
     def _advance(self, time: Any) -> list[Row]:
         clock = self.clock
         if clock is None:
-            clock = (
-                StreamClock("time", self.options.time_unit, "integer")
-                if not isinstance(time, float)
-                else StreamClock("time", "ns", "fraction")
-            )
-        until = clock.nanoseconds_of(time)
+            clock = Clock("time", "ns", FRACTION) if isinstance(time, float) else integer_clock(self.options.time_unit)
+        until = nanoseconds_of(time, clock)
         if self.promised is not None and until < self.promised:
             return []
         if self.start_at is None:
@@ -246,14 +248,14 @@ class Monitor(Protocol):
         }
 
     @property
-    def clock(self) -> StreamClock | None:
+    def clock(self) -> Clock | None:
         """What the times are; None before the first event."""
         return None if self.times is None else self.times.clock
 
     @property
-    def shown_clock(self) -> StreamClock | None:
+    def shown_clock(self) -> Clock | None:
         """The clock that rows are given by, which `advance` may ask for before any event."""
-        return self.clock or StreamClock("time", self.options.time_unit, "integer")
+        return self.clock or integer_clock(self.options.time_unit)
 
     def push_found(self, events: Any) -> list[Found]:
         """Push events; the rows are given as they are found, before they are put into dicts."""
@@ -277,7 +279,7 @@ class Monitor(Protocol):
                 self.take(batch, closed)
         return self.evaluator.take()
 
-    def _go_back(self, place: list[Any], times: tuple[StreamClock | None, int] | None) -> None:
+    def _go_back(self, place: list[Any], times: tuple[Clock | None, int] | None) -> None:
         """Be at a place where the monitor was before it began to read events."""
         for name, value in zip(_PLACE, place, strict=True):
             setattr(self, name, value)
@@ -320,7 +322,7 @@ class Monitor(Protocol):
             return
         self._through_buffer(ticks, batch, clock)
 
-    def _through_buffer(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock) -> None:
+    def _through_buffer(self, ticks: Int64Array, batch: pa.RecordBatch, clock: Clock) -> None:
         assert self.buffer is not None
         names = [each.name for each in self.spec.inputs if each.name in batch.schema.names]
         keys = {_TICKS: pa.array(ticks)}
@@ -329,11 +331,10 @@ class Monitor(Protocol):
             orders = self._orders(batch, self.options.order_column)
             keys[_ORDER] = pa.array(orders)
         timed = pa.RecordBatch.from_arrays([*keys.values(), *(batch.column(each) for each in names)], [*keys, *names])
-        engine_clock = clock.engine_clock
-        if self.engine_clock is not None and self.engine_clock != engine_clock:
+        if self.engine_clock is not None and self.engine_clock != clock:
             raise DataError(f"{self._source}: times are fractions now, and were integers; with lateness give one kind")
-        self.engine_clock = engine_clock = self.engine_clock or engine_clock
-        fresh = self.buffer.judge(ticks, engine_clock)
+        self.engine_clock = clock
+        fresh = self.buffer.judge(ticks, clock)
         if fresh is not None:
             timed, ticks = timed.filter(pa.array(fresh)), ticks[fresh]
             orders = None if orders is None else orders[fresh]
@@ -344,7 +345,7 @@ class Monitor(Protocol):
             if fresh is not None:
                 self.buffer.leave_out(int((~fresh).sum()))
             if len(ticks):
-                self.buffer.take(timed, ticks, orders, engine_clock)
+                self.buffer.take(timed, ticks, orders, clock)
             self.arrived, self.late_events = self.buffer.events, self.buffer.late_events
             watermark = self.buffer.watermark
             if watermark is not None:
@@ -397,7 +398,7 @@ class Monitor(Protocol):
                 "\n".join(f"{self._source}: {missing_column(each, names)}, and it is an input" for each in missing)
             )
 
-    def _judged(self, ticks: Int64Array, clock: StreamClock) -> Any:
+    def _judged(self, ticks: Int64Array, clock: Clock) -> Any:
         """Which events are in time, None where all are; raises at late ones unless they are dropped."""
         tick = clock.tick
         bound = -(1 << 62) if self.seen is None else self.seen // tick
@@ -410,7 +411,7 @@ class Monitor(Protocol):
         fresh = ticks >= before
         if self.options.late == "error" and not fresh.all():
             place = int(np.argmin(fresh))
-            time, expected = (clock.text(int(each) * tick) for each in (ticks[place], before[place]))
+            time, expected = (text_of(clock, int(each) * tick) for each in (ticks[place], before[place]))
             raise LateError(
                 f"{self._source}: event {self.arrived + place + 1} is late: its time is {time}, and no event before "
                 f"{expected} is expected any more\n"
@@ -421,15 +422,15 @@ class Monitor(Protocol):
         self.late_events += int((~fresh).sum())
         return fresh
 
-    def _begin(self, clock: StreamClock, first: int | None) -> None:
+    def _begin(self, clock: Clock, first: int | None) -> None:
         """Set the start: as given, or the time of the first event."""
         if self.options.start is not None:
-            self.start_at = clock.nanoseconds_of(self.options.start)
+            self.start_at = nanoseconds_of(self.options.start, clock, option("start"))
         else:
             assert first is not None
             self.start_at = first
 
-    def _feed(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock) -> None:
+    def _feed(self, ticks: Int64Array, batch: pa.RecordBatch, clock: Clock) -> None:
         """Hand events in order to the evaluator."""
         if not len(ticks):
             return
@@ -449,15 +450,15 @@ class Monitor(Protocol):
         self.seen = int(ticks[-1]) * clock.tick
         self._check_memory()
 
-    def _refuse_before_start(self, ticks: int, clock: StreamClock) -> None:
+    def _refuse_before_start(self, ticks: int, clock: Clock) -> None:
         """Raise DataError where an event is of a time before the start, which is given or has passed."""
         start = self.start_at
         if start is None and self.options.start is not None:
-            start = clock.nanoseconds_of(self.options.start)
+            start = nanoseconds_of(self.options.start, clock, option("start"))
         if start is not None and ticks * clock.tick < start:
             raise DataError(
-                f"{self._source}: an event is of time {clock.text(ticks * clock.tick)}, before the start at "
-                f"{clock.text(start)}\nhint: {option('start')} takes a time that no event is before"
+                f"{self._source}: an event is of time {text_of(clock, ticks * clock.tick)}, before the start at "
+                f"{text_of(clock, start)}\nhint: {option('start')} takes a time that no event is before"
             )
 
     def look(self, batch: pa.RecordBatch) -> list[str]:
@@ -522,7 +523,7 @@ class Monitor(Protocol):
             store = self.evaluator.store
             clock = self.shown_clock
             assert clock is not None
-            when = clock.text((self.start_at or 0) + store.time())
+            when = text_of(clock, (self.start_at or 0) + store.time())
             name = self.evaluator.current.name if self.evaluator.current is not None else "?"
             self._failed = f"stream '{name}' at time {when}: {fault}"
             raise DataError(self._failed) from None

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.buffers import from_list
+from hamlet.language.schema import Clock
 from hamlet.output.html import Texts
 from hamlet.output.result import Part, shown_rows
 from hamlet.output.typed import typed_rows
-from hamlet.streams.clock import StreamClock
+from hamlet.streams.clock import presenter
 from hamlet.streams.program import ir
 
 Found = tuple[int, int, Any, Any]  # time (ns from the start), stream, key, value
@@ -41,22 +42,25 @@ class RowForm:
             if each.kind is ir.Kind.TRIGGER or (values and each.kind is ir.Kind.OUTPUT)
         ]
 
-    def dicts(self, found: Sequence[Found], clock: StreamClock | None, start: int) -> list[dict[str, Any]]:
+    def dicts(self, found: Sequence[Found], clock: Clock | None, start: int) -> list[dict[str, Any]]:
         """Rows as dicts.
 
         Parameters
         ----------
         found : sequence of (time, stream, key, value)
-        clock : StreamClock
+        clock : Clock
         start : int
             Nanoseconds.
         """
         rows: list[dict[str, Any]] = []
         last, shown = None, None
+        if not found:
+            return rows
+        assert clock is not None
+        shown_as = presenter(clock)
         for time, stream, key, value in found:
             if time != last or shown is None:
-                assert clock is not None
-                last, shown = time, clock.present(start + time)
+                last, shown = time, shown_as(start + time)
             row: dict[str, Any]
             if stream in self._trigger:
                 row = {"trigger": value, "time": shown}
@@ -70,7 +74,7 @@ class RowForm:
             rows.append(row)
         return rows
 
-    def schema(self, clock: StreamClock | None) -> pa.Schema:
+    def schema(self, clock: Clock | None) -> pa.Schema:
         """The columns of rows: trigger, (stream,) time, parameters (, value); what a row has not is NULL."""
         fields: dict[str, list[pa.DataType]] = {}
         if self._trigger or not self.values:
@@ -87,13 +91,13 @@ class RowForm:
             ]
         return pa.schema([(name, _common(kinds)) for name, kinds in fields.items()])
 
-    def _time_type(self, clock: StreamClock | None) -> pa.DataType:
+    def _time_type(self, clock: Clock | None) -> pa.DataType:
         if clock is None:
             return pa.null()
-        if clock.kind == "timestamp":
+        if clock.is_timestamp:
             whole = clock.unit == "ns" or self._between(1000 if clock.unit == "us" else clock.tick)
-            return pa.timestamp("ns" if whole else clock.unit, clock.zone)
-        if clock.kind == "fraction":
+            return pa.timestamp("ns" if whole else clock.unit, clock.type.tz)
+        if clock.is_fraction:
             return pa.float64()
         return _common([pa.int64(), pa.float64()], narrow=False) if self._between(clock.tick) else pa.int64()
 
@@ -108,7 +112,7 @@ class RowForm:
             if isinstance(pacing, ir.PeriodicPacing)
         )
 
-    def batch(self, found: Sequence[Found], clock: StreamClock | None, start: int) -> pa.RecordBatch:
+    def batch(self, found: Sequence[Found], clock: Clock | None, start: int) -> pa.RecordBatch:
         """Rows as a batch of the schema.
 
         Raises
@@ -196,7 +200,7 @@ class RowsPart(Part):
     name = "rows"
     word = column = "specification"
 
-    def __init__(self, form: RowForm, found: Sequence[Found], clock: StreamClock | None, start: int) -> None:
+    def __init__(self, form: RowForm, found: Sequence[Found], clock: Clock | None, start: int) -> None:
         self._form, self._found, self._clock, self._start = form, found, clock, start
 
     def __len__(self) -> int:

@@ -21,8 +21,10 @@ import pyarrow as pa
 from hamlet.checkpoint import frame
 from hamlet.checkpoint.columns import BlobWriter, check_zone, items, text, whole
 from hamlet.errors import OptionError
+from hamlet.input.widening import FRACTION
+from hamlet.language.schema import Clock
 from hamlet.runtime.reorder_buffer import Place
-from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.clock import Times
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.specification import Specification
 from hamlet.streams.syntax.tokens import canonical
@@ -42,7 +44,7 @@ def saved(monitor: Monitor) -> bytes:
     clock = monitor.clock
     described = {
         "options": _plain_options(asdict(monitor.options)),
-        "clock": None if clock is None else [clock.column, clock.unit, clock.kind, clock.zone],
+        "clock": None if clock is None else _described(clock),
         "time_column": monitor.time_column,
         "place": [monitor.start_at, monitor.seen, monitor.promised, monitor.arrived, monitor.late_events],
         "held": _held(monitor),
@@ -50,6 +52,11 @@ def saved(monitor: Monitor) -> bytes:
         "expected": monitor._expected.described(),
     }
     return frame.write(_work(monitor.spec), described, BlobWriter())
+
+
+def _described(clock: Clock) -> list[str | None]:
+    kind = "timestamp" if clock.is_timestamp else "fraction" if clock.is_fraction else "integer"
+    return [clock.column, clock.unit, kind, clock.type.tz if clock.is_timestamp else None]
 
 
 def restored(spec: Specification, data: bytes | bytearray | memoryview) -> Monitor:
@@ -65,7 +72,8 @@ def restored(spec: Specification, data: bytes | bytearray | memoryview) -> Monit
                 raise ValueError("the clock is not valid")
             if zone is not None:
                 check_zone(text(zone))
-            monitor.times.clock = StreamClock(text(column), unit, kind, zone)
+            types = {"integer": pa.int64(), "fraction": FRACTION, "timestamp": pa.timestamp(unit, zone)}
+            monitor.times.clock = Clock(text(column), "ns" if kind == "fraction" else unit, types[kind])
         if described["time_column"] is not None:
             monitor.time_column = text(described["time_column"])
         *times, arrived, late_events = items(described["place"], 5)
@@ -165,6 +173,5 @@ def _hold(monitor: Monitor, held: Any) -> None:
         schema = pa.schema([(text(name), _type_of(kind)) for name, kind in names])
         columns: list[Any] = list(zip(*decoded(rows), strict=True)) or [[] for _ in names]
         table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
-    clock = monitor.clock
-    monitor.engine_clock = None if clock is None else clock.engine_clock
+    monitor.engine_clock = monitor.clock
     monitor.buffer.load(Place(int(events), int(late_events), seen, promised, table), monitor.engine_clock)

@@ -18,7 +18,7 @@ from hamlet.input.readers import OpenTable, table_of
 from hamlet.input.widening import widen
 from hamlet.output.columnar import Encoder, encoder_of
 from hamlet.runtime.tenant import Pieces
-from hamlet.streams.clock import NANOSECONDS
+from hamlet.streams.clock import NANOSECONDS, text_of
 from hamlet.streams.evaluate.columns import cells_of
 from hamlet.streams.filters import LiveChoice
 from hamlet.streams.input_check import column_errors
@@ -114,7 +114,7 @@ class StreamTenant:
     def last_time(self) -> str | None:
         """The largest time seen."""
         clock = self.monitor.shown_clock
-        return None if self._seen is None or clock is None else clock.text(self._seen)
+        return None if self._seen is None or clock is None else text_of(clock, self._seen)
 
     def parser(self, form: str, name: str) -> Any:
         """A reader of lines."""

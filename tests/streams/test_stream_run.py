@@ -586,7 +586,7 @@ def test_events_of_a_period(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main([*arguments, "--from", "3", "--to", "1"]) == 2
     assert "--to (1) is not after --from (3)" in capsys.readouterr().err
     assert main([*arguments, "--from", "noon"]) == 2
-    assert "--from: cannot read 'noon'" in capsys.readouterr().err
+    assert "--from is 'noon'; it must be a whole number of ticks" in capsys.readouterr().err
 
 
 def test_check_says_all_that_does_not_fit_the_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from hamlet.errors import OptionError
 from hamlet.input.csvform import CsvForm
+from hamlet.language.schema import Clock
 from hamlet.oracle.streams import Arguments, NoValueError
 from hamlet.output.plain import json_value
-from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.clock import Times, integer_clock, nanoseconds_of, present
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.program.ir import Eval, EventPacing, Expression, Kind, Spawn, Stream
@@ -67,7 +68,7 @@ def why(spec: Specification, events: Any, row: Mapping[str, Any], *, limit: int 
     return evidence_of(history, clock, row, limit)
 
 
-def evidence_of(history: History, clock: StreamClock, row: Mapping[str, Any], limit: int) -> Evidence:
+def evidence_of(history: History, clock: Clock, row: Mapping[str, Any], limit: int) -> Evidence:
     """The evidence of a row in the history of a specification, or of its absence."""
     rows = list(_rows(history, clock))
     wanted = {name: value for name, value in row.items() if name != "specification"}
@@ -92,7 +93,7 @@ def evidence_of(history: History, clock: StreamClock, row: Mapping[str, Any], li
     return Evidence(data)
 
 
-def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> tuple[History, StreamClock]:
+def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> tuple[History, Clock]:
     """All steps of a specification over events, and their clock."""
     given = {name: value for name, value in options.items() if value is not None}
     monitor = Monitor(
@@ -123,10 +124,10 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
             found.append((tick * clock.tick, {name: column[place] for name, column in columns.items()}))
     shown = monitor.shown_clock or (monitor.times.clock if monitor.times is not None else None)
     if shown is None:
-        shown = StreamClock("time", "s", "integer")
+        shown = integer_clock("s")
     start = found[0][0] if found else 0
     if given.get("start") is not None:
-        start = shown.nanoseconds_of(given["start"])
+        start = nanoseconds_of(given["start"], shown)
     return History(spec.program, found, start, found[-1][0] if found else None), shown
 
 
@@ -145,7 +146,7 @@ def _values(batch: pa.RecordBatch, stream: Stream) -> list[Any]:
     return values
 
 
-def _rows(history: History, clock: StreamClock) -> Iterator[tuple[dict[str, Any], Target, int]]:
+def _rows(history: History, clock: Clock) -> Iterator[tuple[dict[str, Any], Target, int]]:
     """All rows, of triggers and of outputs, each with its stream and step."""
     for (number, arguments), lives in history.lives.items():
         stream = history.program.streams[number]
@@ -154,18 +155,18 @@ def _rows(history: History, clock: StreamClock) -> Iterator[tuple[dict[str, Any]
         named = dict(zip((name for name, _ in stream.parameters), arguments, strict=True))
         for life in lives:
             for step, time, value in life.instance.values:
-                shown = clock.present(time)
+                shown = present(clock, time)
                 if stream.kind is Kind.TRIGGER:
                     yield {"trigger": value, "time": shown, **named}, (number, arguments), step
                 else:
                     yield {"stream": stream.name, "time": shown, **named, "value": value}, (number, arguments), step
 
 
-def _absent(history: History, clock: StreamClock, wanted: Mapping[str, Any]) -> tuple[Target, int, int]:
+def _absent(history: History, clock: Clock, wanted: Mapping[str, Any]) -> tuple[Target, int, int]:
     """The stream and the steps of a row that is not there."""
     name = wanted.get("stream", wanted.get("trigger"))
     chosen = [each for each in history.program.streams if name in (each.name, _number_of(history, each))]
-    steps = [step for step, time in enumerate(history.times) if same(clock.present(time), wanted.get("time"))]
+    steps = [step for step, time in enumerate(history.times) if same(present(clock, time), wanted.get("time"))]
     if not chosen or not steps:
         raise OptionError(
             "no row matches, and the evidence of a row that is not there needs the stream (or the trigger's place in "
@@ -357,9 +358,9 @@ def _number_of(history: History, stream: Stream) -> int | None:
     return triggers.index(stream.id) if stream.id in triggers else None
 
 
-def _shown(node: _Node, history: History, clock: StreamClock) -> dict[str, Any]:
+def _shown(node: _Node, history: History, clock: Clock) -> dict[str, Any]:
     stream = history.program.streams[node.target[0]]
-    times = [json_value(clock.present(history.times[step])) for step in (node.first, node.last)]
+    times = [json_value(present(clock, history.times[step])) for step in (node.first, node.last)]
     places = [] if stream.periodic else [history.places[step] for step in (node.first, node.last)]
     at: Any = None
     if places:
