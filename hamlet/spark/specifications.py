@@ -207,8 +207,8 @@ def _read(
 def _notes(spec: Specification, feed: Feed, files: Sequence[str], read: _Read) -> list[str]:
     """What is to be said of rows that were left out, of inputs that files lack and of those that never came."""
     found = Dropped()
-    for name in sorted(read):
-        found = found.plus(read[name][2], Path(name).name)
+    for name in files:
+        found = found.plus(read[name][2], name if len(files) > 1 else None)
     said = [each for each in [found.sentence()] if each is not None]
     expected = Expected(each.name for each in spec.inputs)
     for name in files:

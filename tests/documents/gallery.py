@@ -22,6 +22,7 @@ ERRORS = Path(__file__).resolve().parents[1] / "language" / "errors"
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "errors.md"
 SEPARATOR = "\n----\n"
+MOST_LINES = 60  # of a message that is shown in full
 
 # Golden files of tests/language/errors by section, with what is wrong in words.
 IN_WORKLOADS = {
@@ -303,7 +304,7 @@ HEAD = """# Gallery of errors
 What goes wrong, and what is said about it, word for word. This page is made of tests: every message here is checked.
 All mistakes of a workload are reported at once, before any event is read. The command ends with exit code 2 where the
 workload, the data or the options are wrong, and with 1 for anything else. Notes come where a run went well and may not
-be what was meant.
+be what was meant. A text is shown where its message does not quote all of it.
 """
 
 
@@ -314,7 +315,10 @@ def page(folder: Path) -> str:
         parts.append(f"## {section}\n")
         for name, title in names.items():
             text, said = (ERRORS / f"{name}.txt").read_text("utf-8").split(SEPARATOR)
-            parts.append(f"### {title}\n\n```text\n{text.strip()}\n```\n\n```text\n{said.rstrip()}\n```\n")
+            quoted = all(line.strip() in said for line in text.splitlines())
+            said = _brief(said.rstrip())
+            shown = "" if quoted else f"```text\n{text.strip()}\n```\n\n"
+            parts.append(f"### {title}\n\n{shown}```text\n{said}\n```\n")
     for section, mistakes in SECTIONS.items():
         parts.append(f"## {section}\n")
         parts.append("The workload is `w.sase`, the events are `e.csv` where nothing else is shown:\n")
@@ -329,6 +333,12 @@ def page(folder: Path) -> str:
             files = "".join(f"`{name}`:\n\n```text\n{mistake.files[name].strip()}\n```\n\n" for name in mistake.shown)
             parts.append(f"### {mistake.title}\n\n{files}{_call(mistake)}```text\n{said.strip()}\n```\n")
     return "\n".join(line.rstrip() for line in "\n".join(parts).splitlines()) + "\n"
+
+
+def _brief(said: str) -> str:
+    """What is said, of very much the beginning and the end."""
+    lines = said.splitlines()
+    return said if len(lines) <= MOST_LINES else "\n".join([*lines[:12], "...", *lines[-4:]])
 
 
 def _call(mistake: Mistake) -> str:
