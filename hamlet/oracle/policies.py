@@ -15,40 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from hamlet.policies.syntax.formula import (
-    Aggregation,
-    And,
-    Arithmetic,
-    Call,
-    Comparison,
-    Constant,
-    Equiv,
-    Exists,
-    Forall,
-    Formula,
-    Implies,
-    Interval,
-    Let,
-    LetPast,
-    Matches,
-    Negative,
-    Not,
-    Or,
-    Predicate,
-    Release,
-    Since,
-    Substring,
-    Temporal,
-    TemporalMatch,
-    Term,
-    Trigger,
-    Truth,
-    Until,
-    Variable,
-    children,
-    free_variables,
-    is_anonymous,
-)
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.regex import Alternation, Concatenation, Regex, Star, Step, Test
 
 Point = tuple[int, Mapping[tuple[str, int], set[tuple[Any, ...]]]]
@@ -68,7 +35,7 @@ class Oracle:
         The type of what is aggregated: of nothing, sums and extrema are values of it.
     """
 
-    def __init__(self, formula: Formula, log: Sequence[Point], kind: str = "int") -> None:
+    def __init__(self, formula: mfotl.Formula, log: Sequence[Point], kind: str = "int") -> None:
         self.formula = formula
         self._kind = kind
         self._real = len(log)
@@ -94,45 +61,45 @@ class Oracle:
             self._known.clear()
             self._results(self.formula, self._none)
 
-    def _results(self, formula: Formula, lets: dict[tuple[str, int], Any]) -> None:
+    def _results(self, formula: mfotl.Formula, lets: dict[tuple[str, int], Any]) -> None:
         """Add what equations and aggregations can give to the values of their variables."""
-        if isinstance(formula, Let):
+        if isinstance(formula, mfotl.Let):
             inner = self._with(formula, lets)
-            self._results(formula.definition, inner if isinstance(formula, LetPast) else lets)
+            self._results(formula.definition, inner if isinstance(formula, mfotl.LetPast) else lets)
             for place, name in enumerate(formula.parameters):
                 # A name of LET passes values on to the variables at its places.
                 key, values = (formula.name, len(formula.parameters)), self._extra.get(name, {})
                 self._passed(formula.body, key, place, values)
-                if isinstance(formula, LetPast):
+                if isinstance(formula, mfotl.LetPast):
                     self._passed(formula.definition, key, place, dict(values))
             self._results(formula.body, inner)
             return
-        for child in children(formula):
+        for child in mfotl.children(formula):
             self._results(child, lets)
-        if isinstance(formula, Comparison) and formula.operator == "=":
+        if isinstance(formula, mfotl.Comparison) and formula.operator == "=":
             for one, two in ((formula.left, formula.right), (formula.right, formula.left)):
-                if isinstance(one, Variable) and not isinstance(two, Constant):
+                if isinstance(one, mfotl.Variable) and not isinstance(two, mfotl.Constant):
                     found = [_term(two, each) for each in self._valuations(tuple(_names(two)))]
                     self._extra.setdefault(one.name, {}).update(_distinct(found))
-        if isinstance(formula, Aggregation):
+        if isinstance(formula, mfotl.Aggregation):
             for groups in self._valuations(formula.groups):
                 for point in range(self._real + 1):
                     result = self._aggregate(formula, groups, point, lets)
                     self._extra.setdefault(formula.result, {}).update(_distinct([result]))
 
-    def _with(self, formula: Let, lets: dict[tuple[str, int], Any]) -> dict[tuple[str, int], Any]:
+    def _with(self, formula: mfotl.Let, lets: dict[tuple[str, int], Any]) -> dict[tuple[str, int], Any]:
         """The names that LET has given a meaning, with this one; one dict per place, so that its id is its name."""
         made = self._inner.setdefault((id(formula), id(lets)), dict(lets))
-        outer = made if isinstance(formula, LetPast) else lets  # LETPAST's definition may use its own name
+        outer = made if isinstance(formula, mfotl.LetPast) else lets  # LETPAST's definition may use its own name
         made[formula.name, len(formula.parameters)] = formula.parameters, formula.definition, outer
         return made
 
-    def _passed(self, formula: Formula, key: tuple[str, int], place: int, values: Values) -> None:
-        if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) == key:
+    def _passed(self, formula: mfotl.Formula, key: tuple[str, int], place: int, values: Values) -> None:
+        if isinstance(formula, mfotl.Predicate) and (formula.name, len(formula.arguments)) == key:
             argument = formula.arguments[place]
-            if isinstance(argument, Variable):
+            if isinstance(argument, mfotl.Variable):
                 self._extra.setdefault(argument.name, {}).update(values)
-        for child in children(formula):
+        for child in mfotl.children(formula):
             self._passed(child, key, place, values)
 
     def _valuations(self, names: Sequence[str]) -> list[Valuation]:
@@ -143,7 +110,7 @@ class Oracle:
 
     def rows(self, names: Sequence[str] | None = None) -> list[tuple[int, int, tuple[Any, ...]]]:
         """The satisfying valuations: time-stamp, time-point and values of the free variables, in no order."""
-        names = free_variables(self.formula) if names is None else names
+        names = mfotl.free_variables(self.formula) if names is None else names
         found = []
         for point in range(self._real):
             for valuation in self._valuations(names):
@@ -151,104 +118,104 @@ class Oracle:
                     found.append((self._log[point][0], point, tuple(valuation[name] for name in names)))
         return found
 
-    def holds(self, formula: Formula, valuation: Valuation, point: int, lets: dict[tuple[str, int], Any]) -> bool:
+    def holds(self, formula: mfotl.Formula, valuation: Valuation, point: int, lets: dict[tuple[str, int], Any]) -> bool:
         """Whether a valuation satisfies a formula at a time-point."""
-        free = free_variables(formula)
+        free = mfotl.free_variables(formula)
         key = (id(formula), point, tuple((type(valuation[name]), valuation[name]) for name in free), id(lets))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._holds(formula, {name: valuation[name] for name in free}, point, lets)
         return known
 
-    def _holds(self, formula: Formula, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
-        def now(part: Formula, at: int = i, valuation: Valuation = v) -> bool:
+    def _holds(self, formula: mfotl.Formula, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
+        def now(part: mfotl.Formula, at: int = i, valuation: Valuation = v) -> bool:
             return self.holds(part, valuation, at, lets)
 
         match formula:
-            case Truth(value):
+            case mfotl.Truth(value):
                 return value
-            case Predicate():
+            case mfotl.Predicate():
                 return self._predicate(formula, v, i, lets)
-            case Comparison(operator, left, right):
+            case mfotl.Comparison(operator, left, right):
                 return _compare(operator, _term(left, v), _term(right, v))
-            case Substring(left, right):
+            case mfotl.Substring(left, right):
                 one, two = _term(left, v), _term(right, v)
                 return isinstance(one, str) and isinstance(two, str) and one in two
-            case Matches(term, pattern):
+            case mfotl.Matches(term, pattern):
                 text = _term(term, v)
                 return isinstance(text, str) and re.search(pattern, text) is not None
-            case Not(body):
+            case mfotl.Not(body):
                 return not now(body)
-            case And(left, right):
+            case mfotl.And(left, right):
                 return now(left) and now(right)
-            case Or(left, right):
+            case mfotl.Or(left, right):
                 return now(left) or now(right)
-            case Implies(left, right):
+            case mfotl.Implies(left, right):
                 return not now(left) or now(right)
-            case Equiv(left, right):
+            case mfotl.Equiv(left, right):
                 return now(left) == now(right)
-            case Exists(names, body):
+            case mfotl.Exists(names, body):
                 return any(now(body, i, {**v, **more}) for more in self._valuations(names))
-            case Forall(names, body):
+            case mfotl.Forall(names, body):
                 return all(now(body, i, {**v, **more}) for more in self._valuations(names))
-            case Aggregation():
+            case mfotl.Aggregation():
                 value = self._aggregate(formula, v, i, lets)
                 return value is not None and _same(value, v[formula.result])
-            case Let(body=body):
+            case mfotl.Let(body=body):
                 return self.holds(body, v, i, self._with(formula, lets))
         return self._temporal(formula, v, i, lets)
 
-    def _temporal(self, formula: Formula, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
-        def at(part: Formula, j: int) -> bool:
+    def _temporal(self, formula: mfotl.Formula, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
+        def at(part: mfotl.Formula, j: int) -> bool:
             return self.holds(part, v, j, lets)
 
         log = self._log
         end = len(log)
         match formula:
-            case Temporal("PREV", interval, body):
+            case mfotl.Temporal("PREV", interval, body):
                 return i > 0 and _inside(log[i][0] - log[i - 1][0], interval) and at(body, i - 1)
-            case Temporal("NEXT", interval, body):
+            case mfotl.Temporal("NEXT", interval, body):
                 return i + 1 < end and _inside(log[i + 1][0] - log[i][0], interval) and at(body, i + 1)
-            case Temporal("ONCE", interval, body):
+            case mfotl.Temporal("ONCE", interval, body):
                 return any(_inside(log[i][0] - log[j][0], interval) and at(body, j) for j in range(i + 1))
-            case Temporal("HISTORICALLY", interval, body):
+            case mfotl.Temporal("HISTORICALLY", interval, body):
                 return all(at(body, j) for j in range(i + 1) if _inside(log[i][0] - log[j][0], interval))
-            case Temporal("EVENTUALLY", interval, body):
+            case mfotl.Temporal("EVENTUALLY", interval, body):
                 return any(_inside(log[j][0] - log[i][0], interval) and at(body, j) for j in range(i, end))
-            case Temporal("ALWAYS", interval, body):
+            case mfotl.Temporal("ALWAYS", interval, body):
                 return all(at(body, j) for j in range(i, end) if _inside(log[j][0] - log[i][0], interval))
-            case Since(interval, left, right):
+            case mfotl.Since(interval, left, right):
                 return any(
                     _inside(log[i][0] - log[j][0], interval)
                     and at(right, j)
                     and all(at(left, k) for k in range(j + 1, i + 1))
                     for j in range(i + 1)
                 )
-            case Until(interval, left, right):
+            case mfotl.Until(interval, left, right):
                 return any(
                     _inside(log[j][0] - log[i][0], interval) and at(right, j) and all(at(left, k) for k in range(i, j))
                     for j in range(i, end)
                 )
-            case Trigger(interval, left, right):
+            case mfotl.Trigger(interval, left, right):
                 return all(
                     at(right, j) or any(at(left, k) for k in range(j + 1, i + 1))
                     for j in range(i + 1)
                     if _inside(log[i][0] - log[j][0], interval)
                 )
-            case Release(interval, left, right):
+            case mfotl.Release(interval, left, right):
                 return all(
                     at(right, j) or any(at(left, k) for k in range(i, j))
                     for j in range(i, end)
                     if _inside(log[j][0] - log[i][0], interval)
                 )
-            case TemporalMatch("MATCHP", interval, regex):
+            case mfotl.TemporalMatch("MATCHP", interval, regex):
                 starts = [j for j in range(i + 1) if _inside(log[i][0] - log[j][0], interval)]
                 return any(i in self._ends(regex, j, at, True) for j in starts)
-            case TemporalMatch(_, interval, regex):
+            case mfotl.TemporalMatch(_, interval, regex):
                 return any(_inside(log[j][0] - log[i][0], interval) for j in self._ends(regex, i, at, False))
         raise TypeError(f"a {type(formula).__name__} is no formula")
 
-    def _ends(self, regex: Regex, j: int, at: Callable[[Formula, int], bool], past: bool) -> set[int]:
+    def _ends(self, regex: Regex, j: int, at: Callable[[mfotl.Formula, int], bool], past: bool) -> set[int]:
         """The time-points to which an expression matches from j."""
         after = {j + 1} if j + 1 < len(self._log) else set()
         match regex:
@@ -269,10 +236,10 @@ class Oracle:
                 return found
         return after
 
-    def _predicate(self, formula: Predicate, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
+    def _predicate(self, formula: mfotl.Predicate, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
         key = formula.name, len(formula.arguments)
         wanted = [
-            each.name if isinstance(each, Variable) and is_anonymous(each.name) else _Fixed(_term(each, v))
+            each.name if isinstance(each, mfotl.Variable) and mfotl.is_anonymous(each.name) else _Fixed(_term(each, v))
             for each in formula.arguments
         ]
         if key in lets:
@@ -288,9 +255,9 @@ class Oracle:
             return False
         return any(_fits(wanted, row) for row in self._log[i][1].get(key, ()))
 
-    def _aggregate(self, formula: Aggregation, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> Any:
+    def _aggregate(self, formula: mfotl.Aggregation, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> Any:
         fixed = {name: v[name] for name in formula.groups}
-        others = [name for name in free_variables(formula.body) if name not in formula.groups]
+        others = [name for name in mfotl.free_variables(formula.body) if name not in formula.groups]
         values = [
             {**fixed, **more}[formula.variable]
             for more in self._valuations(others)
@@ -300,7 +267,7 @@ class Oracle:
             return None if formula.groups else self._of_nothing(formula)
         return _aggregated(formula.operator, values)
 
-    def _of_nothing(self, formula: Aggregation) -> Any:
+    def _of_nothing(self, formula: mfotl.Aggregation) -> Any:
         if formula.operator == "CNT":
             return 0
         if formula.operator in ("AVG", "MED"):
@@ -357,7 +324,7 @@ def _aggregated(operator: str, values: list[Any]) -> Any:
     raise ValueError(operator)
 
 
-def _inside(distance: int, interval: Interval) -> bool:
+def _inside(distance: int, interval: mfotl.Interval) -> bool:
     low, high = interval.ticks()
     return distance >= low and (high is None or distance <= high)
 
@@ -376,26 +343,26 @@ def _compare(operator: str, left: Any, right: Any) -> bool:
     )
 
 
-def _term(term: Term, v: Valuation) -> Any:
+def _term(term: mfotl.Term, v: Valuation) -> Any:
     """The value of a term, None where the types do not fit."""
     match term:
-        case Variable(name):
+        case mfotl.Variable(name):
             return v[name]
-        case Constant(value):
+        case mfotl.Constant(value):
             return value
-        case Negative(inner):
+        case mfotl.Negative(inner):
             value = _term(inner, v)
             return None if value is None or isinstance(value, str) else -value
-        case Call("i2f", inner):
+        case mfotl.Call("i2f", inner):
             value = _term(inner, v)
             return float(value) if isinstance(value, int) else None
-        case Call("f2i", inner):
+        case mfotl.Call("f2i", inner):
             value = _term(inner, v)
             return int(value) if isinstance(value, float) else None
-        case Call("i2s", inner):
+        case mfotl.Call("i2s", inner):
             value = _term(inner, v)
             return str(value) if isinstance(value, int) else None
-        case Arithmetic(operator, left, right):
+        case mfotl.Arithmetic(operator, left, right):
             return _arithmetic(operator, _term(left, v), _term(right, v))
     raise ValueError(f"the oracle has no {term}")
 
@@ -418,44 +385,46 @@ def _arithmetic(operator: str, left: Any, right: Any) -> Any:
     return left - right * math.trunc(Fraction(left, right))
 
 
-def _names(term: Term) -> list[str]:
+def _names(term: mfotl.Term) -> list[str]:
     match term:
-        case Variable(name):
+        case mfotl.Variable(name):
             return [name]
-        case Negative(inner) | Call(_, inner):
+        case mfotl.Negative(inner) | mfotl.Call(_, inner):
             return _names(inner)
-        case Arithmetic(_, left, right):
+        case mfotl.Arithmetic(_, left, right):
             return list(dict.fromkeys(_names(left) + _names(right)))
     return []
 
 
-def _constants(formula: Formula) -> list[Any]:
+def _constants(formula: mfotl.Formula) -> list[Any]:
     found: list[Any] = []
 
-    def walk(term: Term) -> None:
+    def walk(term: mfotl.Term) -> None:
         match term:
-            case Constant(value):
+            case mfotl.Constant(value):
                 found.append(value)
-            case Negative(inner) | Call(_, inner):
+            case mfotl.Negative(inner) | mfotl.Call(_, inner):
                 walk(inner)
-            case Arithmetic(_, left, right):
+            case mfotl.Arithmetic(_, left, right):
                 walk(left)
                 walk(right)
 
     todo = [formula]
     while todo:
         node = todo.pop()
-        if isinstance(node, Predicate):
+        if isinstance(node, mfotl.Predicate):
             for argument in node.arguments:
                 walk(argument)
-        if isinstance(node, Comparison | Substring):
+        if isinstance(node, mfotl.Comparison | mfotl.Substring):
             walk(node.left)
             walk(node.right)
-        todo.extend(children(node))
+        todo.extend(mfotl.children(node))
     return found
 
 
-def _depth(formula: Formula) -> int:
-    own = isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch)
-    below = [_depth(child) for child in children(formula)]
-    return own + (sum(below) if isinstance(formula, Let) else max(below, default=0))
+def _depth(formula: mfotl.Formula) -> int:
+    own = isinstance(
+        formula, mfotl.Temporal | mfotl.Since | mfotl.Until | mfotl.Trigger | mfotl.Release | mfotl.TemporalMatch
+    )
+    below = [_depth(child) for child in mfotl.children(formula)]
+    return own + (sum(below) if isinstance(formula, mfotl.Let) else max(below, default=0))

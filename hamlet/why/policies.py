@@ -24,24 +24,8 @@ from hamlet.policies.analysis.typecheck import check_types
 from hamlet.policies.logs.source import Source, open_source, types_of
 from hamlet.policies.options import FileOptions
 from hamlet.policies.running import run
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.columns import ROWS, VERDICTS, column_names
-from hamlet.policies.syntax.formula import (
-    Exists,
-    Forall,
-    Formula,
-    Let,
-    LetPast,
-    Predicate,
-    Release,
-    Since,
-    Temporal,
-    TemporalMatch,
-    Trigger,
-    Until,
-    Variable,
-    children,
-    free_variables,
-)
 from hamlet.policies.syntax.printing import print_formula
 from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.proofs.cells import predicates
@@ -83,7 +67,7 @@ def why(
         If several rows match, or none is named.
     """
     body, is_policy = stripped(policy.formula)
-    names = free_variables(body)
+    names = mfotl.free_variables(body)
     types = check_types(body, policy.signature, Reports(policy.text, policy.source))
     columns = dict(zip(names, column_names(names, ROWS if verdicts == "satisfied" else VERDICTS), strict=True))
     given = dict(row)
@@ -227,7 +211,7 @@ class _Log:
             raise OptionError(f"time-point {point} has the time {self.shown_time(point)}, not {row['time']}")
         return point
 
-    def points(self, point: int, body: Formula, valuation: Mapping[str, Any]) -> Points:
+    def points(self, point: int, body: mfotl.Formula, valuation: Mapping[str, Any]) -> Points:
         """The time-points that the formula can look at from one of them, with the tuples that it can read there."""
         behind = _steps(body) + 1
         times = Points(self.times.tolist(), {}, behind, self._open_end, per_second=self._per_second)
@@ -280,23 +264,23 @@ def _fitting(places: Any, fields: list[pa.Array], patterns: list[dict[int, Any]]
     return places[mask.to_numpy(zero_copy_only=False)], [each.filter(mask) for each in fields]
 
 
-def _patterns(body: Formula, valuation: Mapping[str, Any]) -> dict[Key, list[dict[int, Any]]]:
+def _patterns(body: mfotl.Formula, valuation: Mapping[str, Any]) -> dict[Key, list[dict[int, Any]]]:
     """For each predicate what its tuples must have at which places, one pattern per use."""
     found: dict[Key, list[dict[int, Any]]] = {}
 
-    def walk(formula: Formula, bound: frozenset[str]) -> None:
-        if isinstance(formula, Predicate):
+    def walk(formula: mfotl.Formula, bound: frozenset[str]) -> None:
+        if isinstance(formula, mfotl.Predicate):
             found.setdefault((formula.name, len(formula.arguments)), []).append(
                 {
                     place: valuation[each.name]
                     for place, each in enumerate(formula.arguments)
-                    if isinstance(each, Variable) and each.name in valuation and each.name not in bound
+                    if isinstance(each, mfotl.Variable) and each.name in valuation and each.name not in bound
                     if not isinstance(valuation[each.name], float)
                 }
             )
-        if isinstance(formula, Exists | Forall):
+        if isinstance(formula, mfotl.Exists | mfotl.Forall):
             bound = bound | set(formula.variables)
-        if isinstance(formula, Let):
+        if isinstance(formula, mfotl.Let):
             walk(formula.definition, frozenset(valuation))
             walk(formula.body, bound)
             return
@@ -304,37 +288,41 @@ def _patterns(body: Formula, valuation: Mapping[str, Any]) -> dict[Key, list[dic
         groups = getattr(formula, "groups", None)
         if groups is not None:
             own = bound | (set(valuation) - set(groups))
-        for child in children(formula):
+        for child in mfotl.children(formula):
             walk(child, own)
 
     walk(body, frozenset())
     return found
 
 
-def _steps(formula: Formula) -> int:
+def _steps(formula: mfotl.Formula) -> int:
     """How many time-points behind the last one a formula can look at."""
-    own = isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch)
-    below = [_steps(child) for child in children(formula)]
-    return own + (sum(below) if isinstance(formula, Let) else max(below, default=0))
+    own = isinstance(
+        formula, mfotl.Temporal | mfotl.Since | mfotl.Until | mfotl.Trigger | mfotl.Release | mfotl.TemporalMatch
+    )
+    below = [_steps(child) for child in mfotl.children(formula)]
+    return own + (sum(below) if isinstance(formula, mfotl.Let) else max(below, default=0))
 
 
 def _reach(
-    formula: Formula, points: Points, low: int, high: int, lets: Mapping[Key, tuple[Formula, Any]]
+    formula: mfotl.Formula, points: Points, low: int, high: int, lets: Mapping[Key, tuple[mfotl.Formula, Any]]
 ) -> tuple[int, int]:
     """The first and last time-point that a formula can look at from a range of them."""
-    parts = list(children(formula))
+    parts = list(mfotl.children(formula))
     own = low, high
-    if isinstance(formula, Temporal) and formula.operator in ("PREV", "NEXT"):
+    if isinstance(formula, mfotl.Temporal) and formula.operator in ("PREV", "NEXT"):
         own = (max(low - 1, 0), high) if formula.operator == "PREV" else (low, min(high + 1, points.last))
-    elif isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch):
+    elif isinstance(
+        formula, mfotl.Temporal | mfotl.Since | mfotl.Until | mfotl.Trigger | mfotl.Release | mfotl.TemporalMatch
+    ):
         end = formula.interval.ticks(points.per_second)[1]
         own = (points.before(low, 0, end)[0], high) if is_past(formula) else (low, points.behind(high, 0, end)[1])
-    if isinstance(formula, Let):
-        if isinstance(formula, LetPast):
+    if isinstance(formula, mfotl.Let):
+        if isinstance(formula, mfotl.LetPast):
             low = 0
         inner = {**lets, (formula.name, len(formula.parameters)): (formula.definition, lets)}
         return _reach(formula.body, points, low, high, inner)
-    if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) in lets:
+    if isinstance(formula, mfotl.Predicate) and (formula.name, len(formula.arguments)) in lets:
         definition, outer = lets[formula.name, len(formula.arguments)]
         return _reach(definition, points, low, high, outer)
     found = [_reach(each, points, *own, lets) for each in parts]

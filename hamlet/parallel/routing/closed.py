@@ -9,44 +9,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.syntax.formula import (
-    Formula,
-    Let,
-    LetPast,
-    Predicate,
-    Release,
-    Since,
-    Temporal,
-    TemporalMatch,
-    Trigger,
-    Until,
-    children,
-)
+from hamlet.policies.syntax import formula as mfotl
 
 _FUTURE = ("NEXT", "EVENTUALLY", "ALWAYS")
 _COUNTED = (("tp", 1), ("tpts", 2))  # their values count the time-points from the first one of the stream
 
 
-def reach(formula: Formula, per_second: int) -> tuple[int | None, int | None]:
+def reach(formula: mfotl.Formula, per_second: int) -> tuple[int | None, int | None]:
     """How far back and ahead in time the value of a formula depends on events, in ticks; None is without end."""
-    if isinstance(formula, Let):  # the definition may stand anywhere in the body
-        inner = [reach(each, per_second) for each in children(formula)]
-        if isinstance(formula, LetPast):
+    if isinstance(formula, mfotl.Let):  # the definition may stand anywhere in the body
+        inner = [reach(each, per_second) for each in mfotl.children(formula)]
+        if isinstance(formula, mfotl.LetPast):
             return None, _plus(*(each[1] for each in inner))
         return _plus(*(each[0] for each in inner)), _plus(*(each[1] for each in inner))
     past, future = 0, 0
-    found = [reach(each, per_second) for each in children(formula)]
+    found = [reach(each, per_second) for each in mfotl.children(formula)]
     below_past: int | None = _most([each[0] for each in found])
     below_future: int | None = _most([each[1] for each in found])
     own: tuple[int | None, int | None] = (past, future)
     match formula:
-        case Predicate(name, arguments):
+        case mfotl.Predicate(name, arguments):
             return (None, None) if (name, len(arguments)) in _COUNTED else (0, 0)
-        case Since(interval, _, _) | Trigger(interval, _, _) | TemporalMatch("MATCHP", interval, _):
+        case mfotl.Since(interval, _, _) | mfotl.Trigger(interval, _, _) | mfotl.TemporalMatch("MATCHP", interval, _):
             own = (interval.ticks(per_second)[1], 0)
-        case Until(interval, _, _) | Release(interval, _, _) | TemporalMatch(_, interval, _):
+        case mfotl.Until(interval, _, _) | mfotl.Release(interval, _, _) | mfotl.TemporalMatch(_, interval, _):
             own = (0, interval.ticks(per_second)[1])
-        case Temporal(operator, interval, _):
+        case mfotl.Temporal(operator, interval, _):
             high = interval.ticks(per_second)[1]
             own = (0, high) if operator in _FUTURE else (high, 0)
     return _plus(own[0], below_past), _plus(own[1], below_future)

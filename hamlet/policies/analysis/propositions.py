@@ -12,30 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hamlet.errors import UnsupportedError
-from hamlet.policies.syntax.formula import (
-    And,
-    Comparison,
-    Equiv,
-    Formula,
-    Implies,
-    Let,
-    LetPast,
-    Matches,
-    Not,
-    Or,
-    Predicate,
-    Release,
-    Since,
-    Substring,
-    Temporal,
-    TemporalMatch,
-    Trigger,
-    Truth,
-    Until,
-    Variable,
-    children,
-    free_variables,
-)
+from hamlet.policies.syntax import formula as mfotl
 
 Kind = Literal["atom", "true", "not", "and", "or", "prev", "next", "since", "until"]
 
@@ -78,7 +55,7 @@ class Skeleton:
     """
 
     nodes: tuple[Node, ...]
-    atoms: tuple[Formula, ...]
+    atoms: tuple[mfotl.Formula, ...]
     key: tuple[str, ...]
 
     @property
@@ -88,7 +65,7 @@ class Skeleton:
         return max(bounds, default=0)
 
 
-def skeleton(formula: Formula, per_second: int = 1) -> Skeleton:
+def skeleton(formula: mfotl.Formula, per_second: int = 1) -> Skeleton:
     """The skeleton of a formula.
 
     Parameters
@@ -102,30 +79,34 @@ def skeleton(formula: Formula, per_second: int = 1) -> Skeleton:
     UnsupportedError
         If it is not propositional, with what stands in the way.
     """
-    maker = _Maker(free_variables(formula), per_second)
+    maker = _Maker(mfotl.free_variables(formula), per_second)
     maker.add(formula)
     if len(maker.atoms) > _MOST_ATOMS:
         raise UnsupportedError(f"verdicts are for policies of at most {_MOST_ATOMS} atoms; this one has more")
     return Skeleton(tuple(maker.nodes), tuple(maker.atoms), maker.key)
 
 
-def is_temporal(formula: Formula) -> bool:
+def is_temporal(formula: mfotl.Formula) -> bool:
     """Whether a temporal operator stands in the formula."""
-    timed = isinstance(formula, (Temporal, Since, Until, Trigger, Release, TemporalMatch))
-    return timed or any(map(is_temporal, children(formula)))
+    timed = isinstance(
+        formula, (mfotl.Temporal, mfotl.Since, mfotl.Until, mfotl.Trigger, mfotl.Release, mfotl.TemporalMatch)
+    )
+    return timed or any(map(is_temporal, mfotl.children(formula)))
 
 
-def _unfolded(formula: Formula, name: str, parameters: tuple[str, ...], definition: Formula) -> Formula | None:
+def _unfolded(
+    formula: mfotl.Formula, name: str, parameters: tuple[str, ...], definition: mfotl.Formula
+) -> mfotl.Formula | None:
     """The body of a LET with the definition in place of the name; None where the name has other arguments somewhere."""
     match formula:
-        case Predicate(each, arguments) if each == name and len(arguments) == len(parameters):
-            same = tuple(argument.name for argument in arguments if isinstance(argument, Variable)) == parameters
+        case mfotl.Predicate(each, arguments) if each == name and len(arguments) == len(parameters):
+            same = tuple(argument.name for argument in arguments if isinstance(argument, mfotl.Variable)) == parameters
             return definition if same else None
-        case Let() | TemporalMatch():
+        case mfotl.Let() | mfotl.TemporalMatch():
             return None
-    made: dict[str, Formula] = {}
+    made: dict[str, mfotl.Formula] = {}
     for part in ("left", "right", "body"):
-        if hasattr(formula, part) and not isinstance(formula, (Comparison, Substring)):
+        if hasattr(formula, part) and not isinstance(formula, (mfotl.Comparison, mfotl.Substring)):
             found = _unfolded(getattr(formula, part), name, parameters, definition)
             if found is None:
                 return None
@@ -140,9 +121,9 @@ class _Maker:
         self.key = key
         self.per_second = per_second
         self.nodes: list[Node] = []
-        self.atoms: list[Formula] = []
+        self.atoms: list[mfotl.Formula] = []
         self._places: dict[Node, int] = {}
-        self._atoms: dict[Formula, int] = {}
+        self._atoms: dict[mfotl.Formula, int] = {}
 
     def _node(self, node: Node) -> int:
         place = self._places.get(node)
@@ -154,7 +135,7 @@ class _Maker:
     def _not(self, place: int) -> int:
         return self._node(Node("not", place))
 
-    def add(self, formula: Formula) -> int:
+    def add(self, formula: mfotl.Formula) -> int:
         """The place of a formula, which is made last unless it is there already."""
         place = self._added(formula)
         if place != len(self.nodes) - 1:  # the formula must be the last node
@@ -162,38 +143,40 @@ class _Maker:
             place = len(self.nodes) - 1
         return place
 
-    def _added(self, formula: Formula) -> int:
+    def _added(self, formula: mfotl.Formula) -> int:
         match formula:
-            case Truth(value):
+            case mfotl.Truth(value):
                 true = self._node(Node("true"))
                 return true if value else self._not(true)
-            case Not(body):
+            case mfotl.Not(body):
                 return self._not(self._added(body))
-            case And(left, right):
+            case mfotl.And(left, right):
                 return self._node(Node("and", self._added(left), self._added(right)))
-            case Or(left, right):
+            case mfotl.Or(left, right):
                 return self._node(Node("or", self._added(left), self._added(right)))
-            case Implies(left, right):
+            case mfotl.Implies(left, right):
                 return self._node(Node("or", self._not(self._added(left)), self._added(right)))
-            case Equiv(left, right):
+            case mfotl.Equiv(left, right):
                 one, other = self._added(left), self._added(right)
                 both = self._node(Node("and", one, other))
                 return self._node(Node("or", both, self._node(Node("and", self._not(one), self._not(other)))))
-            case Since(interval, left, right):
+            case mfotl.Since(interval, left, right):
                 return self._bounded("since", self._added(left), self._added(right), interval.ticks(self.per_second))
-            case Until(interval, left, right):
+            case mfotl.Until(interval, left, right):
                 return self._bounded("until", self._added(left), self._added(right), interval.ticks(self.per_second))
-            case Trigger(interval, left, right) | Release(interval, left, right):
-                kind: Kind = "since" if isinstance(formula, Trigger) else "until"
+            case mfotl.Trigger(interval, left, right) | mfotl.Release(interval, left, right):
+                kind: Kind = "since" if isinstance(formula, mfotl.Trigger) else "until"
                 no, other = (self._not(self._added(each)) for each in (left, right))
                 return self._not(self._bounded(kind, no, other, interval.ticks(self.per_second)))
-            case Temporal(operator, interval, body):
+            case mfotl.Temporal(operator, interval, body):
                 return self._unary(operator, self._added(body), interval.ticks(self.per_second))
-            case Let(name, parameters, definition, body) if not isinstance(formula, LetPast):
+            case mfotl.Let(name, parameters, definition, body) if not isinstance(formula, mfotl.LetPast):
                 unfolded = _unfolded(body, name, parameters, definition)
                 if unfolded is not None:
                     return self._added(unfolded)
-            case Comparison() | Substring() | Matches() if set(free_variables(formula)) <= set(self.key):
+            case mfotl.Comparison() | mfotl.Substring() | mfotl.Matches() if set(mfotl.free_variables(formula)) <= set(
+                self.key
+            ):
                 return self._numbered(formula)
         return self._atom(formula)
 
@@ -209,8 +192,8 @@ class _Maker:
             return self._bounded(kind, true, body, bounds)
         return self._not(self._bounded(kind, true, self._not(body), bounds))
 
-    def _atom(self, formula: Formula) -> int:
-        names = free_variables(formula)
+    def _atom(self, formula: mfotl.Formula) -> int:
+        names = mfotl.free_variables(formula)
         if set(names) != set(self.key):
             mine, all_names = (", ".join(each) or "no variable" for each in (names, self.key))
             raise UnsupportedError(
@@ -220,7 +203,7 @@ class _Maker:
             )
         return self._numbered(formula)
 
-    def _numbered(self, formula: Formula) -> int:
+    def _numbered(self, formula: mfotl.Formula) -> int:
         number = self._atoms.get(formula)
         if number is None:
             number = self._atoms[formula] = len(self.atoms)

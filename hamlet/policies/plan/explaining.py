@@ -14,31 +14,7 @@ from typing import Any
 from hamlet.errors import OptionError, one_of
 from hamlet.policies.analysis.rewriting import Defined, Rewriter, goal
 from hamlet.policies.changes.running import ROW_BYTES
-from hamlet.policies.syntax.formula import (
-    Aggregation,
-    And,
-    Comparison,
-    Equiv,
-    Exists,
-    Forall,
-    Formula,
-    Interval,
-    Let,
-    LetPast,
-    Matches,
-    Or,
-    Predicate,
-    Release,
-    Since,
-    Substring,
-    Temporal,
-    TemporalMatch,
-    Trigger,
-    Truth,
-    Until,
-    children,
-    free_variables,
-)
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.printing import print_formula, print_interval
 
 CLASSES = (
@@ -97,15 +73,15 @@ class Shown:
             yield from each.walk(depth + 1)
 
 
-def tree(formula: Formula) -> Shown:
+def tree(formula: mfotl.Formula) -> Shown:
     """The tree of a formula."""
     operator, interval = _operator(formula)
     keeps, memory = _keeps(formula)
-    inner = children(formula)
+    inner = mfotl.children(formula)
     if isinstance(formula, Defined) and formula.meaning is not None:
         inner = (formula.meaning.formula,)  # of a LET
     below = tuple(map(tree, inner))
-    return Shown(_plain(operator), tuple(map(_plain, free_variables(formula))), interval, keeps, memory, below)
+    return Shown(_plain(operator), tuple(map(_plain, mfotl.free_variables(formula))), interval, keeps, memory, below)
 
 
 def _plain(text: str) -> str:
@@ -114,60 +90,60 @@ def _plain(text: str) -> str:
     return parts[0] + "".join(part.lstrip("0123456789") for part in parts[1:])
 
 
-def _operator(formula: Formula) -> tuple[str, str | None]:
+def _operator(formula: mfotl.Formula) -> tuple[str, str | None]:
     match formula:
-        case Predicate() | Comparison() | Substring() | Matches() | Truth():
+        case mfotl.Predicate() | mfotl.Comparison() | mfotl.Substring() | mfotl.Matches() | mfotl.Truth():
             return print_formula(formula), None
-        case Exists(variables, _):
+        case mfotl.Exists(variables, _):
             return f"EXISTS {', '.join(variables)}", None
-        case Forall(variables, _):
+        case mfotl.Forall(variables, _):
             return f"FORALL {', '.join(variables)}", None
-        case Temporal(operator, interval, _):
+        case mfotl.Temporal(operator, interval, _):
             return operator, _interval(interval)
-        case Since() | Until() | Trigger() | Release():
+        case mfotl.Since() | mfotl.Until() | mfotl.Trigger() | mfotl.Release():
             return type(formula).__name__.upper(), _interval(formula.interval)
-        case TemporalMatch(operator, interval, _):
+        case mfotl.TemporalMatch(operator, interval, _):
             return operator, _interval(interval)
-        case Aggregation(result, operator, variable, groups, _):
+        case mfotl.Aggregation(result, operator, variable, groups, _):
             by = f"; {', '.join(groups)}" if groups else ""
             return f"{result} <- {operator} {variable}{by}", None
-        case Let(name, parameters, _, _):
-            return f"{'LETPAST' if isinstance(formula, LetPast) else 'LET'} {name}({', '.join(parameters)})", None
+        case mfotl.Let(name, parameters, _, _):
+            return f"{'LETPAST' if isinstance(formula, mfotl.LetPast) else 'LET'} {name}({', '.join(parameters)})", None
     return type(formula).__name__.upper(), None
 
 
-def _interval(interval: Interval) -> str:
+def _interval(interval: mfotl.Interval) -> str:
     return print_interval(interval) or "[0,*)"
 
 
-def _keeps(formula: Formula) -> tuple[str, str]:
+def _keeps(formula: mfotl.Formula) -> tuple[str, str]:
     """What a node keeps, in words, and the class of its memory."""
     match formula:
-        case Temporal("PREV", _, _):
+        case mfotl.Temporal("PREV", _, _):
             return "the body's valuations at the last time-point", _one_point(formula)
-        case Temporal("NEXT", _, _):
+        case mfotl.Temporal("NEXT", _, _):
             return "the last time-point, until the next one comes", INDEPENDENT
-        case Temporal(operator, interval, body):
-            return _bounded(operator, interval, bool(free_variables(body)))
-        case TemporalMatch("MATCHP", _, _):
+        case mfotl.Temporal(operator, interval, body):
+            return _bounded(operator, interval, bool(mfotl.free_variables(body)))
+        case mfotl.TemporalMatch("MATCHP", _, _):
             what = "for each valuation the states of the expression that it is in, and when they began"
-            return what, VALUATIONS if free_variables(formula) else INDEPENDENT
-        case TemporalMatch(_, interval, _) | Release(interval, _, _):
-            return _bounded("UNTIL", interval, bool(free_variables(formula)))
-        case Since(interval, _, _) | Trigger(interval, _, _):
-            return _bounded("SINCE", interval, bool(free_variables(formula)))
-        case Until(interval, _, _):
-            return _bounded("UNTIL", interval, bool(free_variables(formula)))
-        case And() | Or() | Equiv():
+            return what, VALUATIONS if mfotl.free_variables(formula) else INDEPENDENT
+        case mfotl.TemporalMatch(_, interval, _) | mfotl.Release(interval, _, _):
+            return _bounded("UNTIL", interval, bool(mfotl.free_variables(formula)))
+        case mfotl.Since(interval, _, _) | mfotl.Trigger(interval, _, _):
+            return _bounded("SINCE", interval, bool(mfotl.free_variables(formula)))
+        case mfotl.Until(interval, _, _):
+            return _bounded("UNTIL", interval, bool(mfotl.free_variables(formula)))
+        case mfotl.And() | mfotl.Or() | mfotl.Equiv():
             return "what one side has said and the other has not", NONE
     return "nothing", NONE
 
 
-def _one_point(formula: Formula) -> str:
-    return INTERVAL if free_variables(formula) else INDEPENDENT
+def _one_point(formula: mfotl.Formula) -> str:
+    return INTERVAL if mfotl.free_variables(formula) else INDEPENDENT
 
 
-def _bounded(operator: str, interval: Interval, binds: bool) -> tuple[str, str]:
+def _bounded(operator: str, interval: mfotl.Interval, binds: bool) -> tuple[str, str]:
     future = operator in (*_FUTURE, "UNTIL")
     shown = _interval(interval)
     if interval.high is None:
@@ -182,7 +158,7 @@ def _bounded(operator: str, interval: Interval, binds: bool) -> tuple[str, str]:
     return f"the periods of valuations in the last {shown}", INTERVAL
 
 
-def evaluated(formula: Formula, negate: bool = False) -> tuple[Formula, tuple[str, ...], bool]:
+def evaluated(formula: mfotl.Formula, negate: bool = False) -> tuple[mfotl.Formula, tuple[str, ...], bool]:
     """The formula that is evaluated for a policy, the columns of a row's valuation, and whether rows are violations."""
     found, names, violations = goal(formula, negate)
     return Rewriter().rewrite(found), names, violations
@@ -194,7 +170,7 @@ def worst(shown: Shown) -> str:
 
 
 def explain(
-    name: str, source: str, formula: Formula, rows: Sequence[str], *, violations: bool, shown_as: str = "text"
+    name: str, source: str, formula: mfotl.Formula, rows: Sequence[str], *, violations: bool, shown_as: str = "text"
 ) -> str:
     """Show how a policy will be evaluated.
 

@@ -12,7 +12,7 @@ from hamlet.policies.operators.matching import Letter, MatchFuture, MatchPast
 from hamlet.policies.operators.nodes import EmptyRelation
 from hamlet.policies.plan.planned_operands import Built, UnsafeError
 from hamlet.policies.plan.planned_times import refuse_loop
-from hamlet.policies.syntax.formula import And, Bound, Formula, Interval, Not, Or, Temporal, TemporalMatch
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.regex import formulas
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class _Asked:
     """A letter: the operator that tells where it holds, or where it does not; `leans` on what another has bound."""
 
-    formula: Formula
+    formula: mfotl.Formula
     built: Built
     holds: bool
     leans: bool = False
 
 
-def build_match(planner: Planner, formula: TemporalMatch) -> Built:
+def build_match(planner: Planner, formula: mfotl.TemporalMatch) -> Built:
     """The operator of MATCHP or MATCHF.
 
     Raises
@@ -60,12 +60,12 @@ def build_match(planner: Planner, formula: TemporalMatch) -> Built:
     return Built(planner.node(kind, children, letters, automaton, interval, types), every)
 
 
-def _asked(planner: Planner, letter: Formula, match: TemporalMatch, every: Sequence[str]) -> _Asked:
+def _asked(planner: Planner, letter: mfotl.Formula, match: mfotl.TemporalMatch, every: Sequence[str]) -> _Asked:
     """The operator of a letter or of its negation."""
     try:
         return _Asked(letter, planner.build(letter), True)
     except UnsafeError:
-        if isinstance(letter, Not) and (found := planner.attempt(letter.body)) is not None:
+        if isinstance(letter, mfotl.Not) and (found := planner.attempt(letter.body)) is not None:
             return _Asked(letter, found, False)
         # Where it is asked some letter has bound all variables: before it, or of MATCHF behind it.
         binders = [
@@ -73,19 +73,19 @@ def _asked(planner: Planner, letter: Formula, match: TemporalMatch, every: Seque
         ]
         if binders:
             past = match.operator == "MATCHP"
-            reach = Interval() if past else Interval(Bound(0), match.interval.high)
+            reach = mfotl.Interval() if past else mfotl.Interval(mfotl.Bound(0), match.interval.high)
             some = binders[0]
             for each in binders[1:]:
-                some = Or(some, each, span=letter.span)
-            met = Temporal("ONCE" if past else "EVENTUALLY", reach, some, span=letter.span)
-            beside = planner.attempt(And(met, letter, span=letter.span))
+                some = mfotl.Or(some, each, span=letter.span)
+            met = mfotl.Temporal("ONCE" if past else "EVENTUALLY", reach, some, span=letter.span)
+            beside = planner.attempt(mfotl.And(met, letter, span=letter.span))
             if beside is not None:
                 return _Asked(letter, beside, True, leans=True)
         raise
 
 
 def _check(
-    match: TemporalMatch, automaton: Automaton, built: Sequence[Built], every: Sequence[str], leaning: set[int]
+    match: mfotl.TemporalMatch, automaton: Automaton, built: Sequence[Built], every: Sequence[str], leaning: set[int]
 ) -> None:
     found = unbound(automaton, [each.names for each in built], every, leaning)
     if found is None:

@@ -7,28 +7,9 @@ from dataclasses import dataclass, replace
 from hamlet.errors import Span
 from hamlet.policies.analysis.rewriting import negation
 from hamlet.policies.operators.node import Node
-from hamlet.policies.syntax.formula import (
-    Aggregation,
-    And,
-    Arithmetic,
-    Call,
-    Comparison,
-    Formula,
-    Matches,
-    Negative,
-    Not,
-    Or,
-    Predicate,
-    Since,
-    Substring,
-    Temporal,
-    Term,
-    Until,
-    Variable,
-    children,
-)
+from hamlet.policies.syntax import formula as mfotl
 
-TESTS = (Comparison, Substring, Matches)
+TESTS = (mfotl.Comparison, mfotl.Substring, mfotl.Matches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,69 +32,69 @@ class UnsafeError(Exception):
         self.message, self.span, self.hint = message, span, hint
 
 
-def divides(formula: Formula) -> bool:
+def divides(formula: mfotl.Formula) -> bool:
     """Whether a formula divides, so that the tests before it must come first."""
     match formula:
-        case Comparison(_, left, right):
+        case mfotl.Comparison(_, left, right):
             return any(_termdivides(each) for each in (left, right))
-        case Temporal() | Since() | Until() | Aggregation() | Predicate():
+        case mfotl.Temporal() | mfotl.Since() | mfotl.Until() | mfotl.Aggregation() | mfotl.Predicate():
             return False
-    return any(divides(child) for child in children(formula))
+    return any(divides(child) for child in mfotl.children(formula))
 
 
-def _termdivides(term: Term) -> bool:
+def _termdivides(term: mfotl.Term) -> bool:
     match term:
-        case Arithmetic(operator, left, right):
+        case mfotl.Arithmetic(operator, left, right):
             return operator in ("/", "MOD") or _termdivides(left) or _termdivides(right)
-        case Negative(inner) | Call(_, inner):
+        case mfotl.Negative(inner) | mfotl.Call(_, inner):
             return _termdivides(inner)
     return False
 
 
-def pushed(formula: Formula) -> Formula:
+def pushed(formula: mfotl.Formula) -> mfotl.Formula:
     """The negation, pushed inwards as far as AND and OR go, and below ONCE and EVENTUALLY of a negation."""
     found = negation(formula)
-    if isinstance(found, Not) and isinstance(found.body, And):
-        return Or(pushed(found.body.left), pushed(found.body.right), span=found.span)
-    if isinstance(found, Not) and (dual := opposite(found.body)) is not None:
+    if isinstance(found, mfotl.Not) and isinstance(found.body, mfotl.And):
+        return mfotl.Or(pushed(found.body.left), pushed(found.body.right), span=found.span)
+    if isinstance(found, mfotl.Not) and (dual := opposite(found.body)) is not None:
         return dual
-    if isinstance(found, And):
-        return And(found.left, found.right, span=found.span)
+    if isinstance(found, mfotl.And):
+        return mfotl.And(found.left, found.right, span=found.span)
     return found
 
 
-def opposite(formula: Formula) -> Temporal | None:
+def opposite(formula: mfotl.Formula) -> mfotl.Temporal | None:
     """What ONCE or EVENTUALLY of a negation is the negation of: HISTORICALLY or ALWAYS, finite if its body is."""
-    if not isinstance(formula, Temporal) or formula.operator not in ("ONCE", "EVENTUALLY"):
+    if not isinstance(formula, mfotl.Temporal) or formula.operator not in ("ONCE", "EVENTUALLY"):
         return None
     body = pushed(formula.body)
-    if isinstance(body, Not):
+    if isinstance(body, mfotl.Not):
         return None
     every = "HISTORICALLY" if formula.operator == "ONCE" else "ALWAYS"
-    return Temporal(every, formula.interval, body, span=formula.span)
+    return mfotl.Temporal(every, formula.interval, body, span=formula.span)
 
 
-def test_of(test: Formula) -> tuple[Term, Term | str, str]:
+def test_of(test: mfotl.Formula) -> tuple[mfotl.Term, mfotl.Term | str, str]:
     """The sides of a test, and its operator."""
     match test:
-        case Comparison(operator, left, right):
+        case mfotl.Comparison(operator, left, right):
             return left, right, operator
-        case Substring(left, right):
+        case mfotl.Substring(left, right):
             return left, right, "SUBSTRING"
-        case Matches(term, pattern):
+        case mfotl.Matches(term, pattern):
             return term, pattern, "MATCHES"
     raise TypeError(f"a {type(test).__name__} is no test")
 
 
-def placed(term: Term, names: tuple[str, ...]) -> Term:
+def placed(term: mfotl.Term, names: tuple[str, ...]) -> mfotl.Term:
     """The term with the places of columns in place of variables."""
     match term:
-        case Variable(name):
-            return Variable(str(names.index(name)))
-        case Negative(inner):
-            return Negative(placed(inner, names))
-        case Call(function, argument):
-            return Call(function, placed(argument, names))
-        case Arithmetic(operator, left, right):
-            return Arithmetic(operator, placed(left, names), placed(right, names))
+        case mfotl.Variable(name):
+            return mfotl.Variable(str(names.index(name)))
+        case mfotl.Negative(inner):
+            return mfotl.Negative(placed(inner, names))
+        case mfotl.Call(function, argument):
+            return mfotl.Call(function, placed(argument, names))
+        case mfotl.Arithmetic(operator, left, right):
+            return mfotl.Arithmetic(operator, placed(left, names), placed(right, names))
     return replace(term)

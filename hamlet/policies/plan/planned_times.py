@@ -12,25 +12,13 @@ from hamlet.policies.operators.temporal import Next, Previous
 from hamlet.policies.operators.temporal import Since as SinceNode
 from hamlet.policies.operators.temporal import Until as UntilNode
 from hamlet.policies.plan.planned_operands import Built, UnsafeError, pushed
-from hamlet.policies.syntax.formula import (
-    And,
-    Formula,
-    Interval,
-    Not,
-    Or,
-    Release,
-    Since,
-    Temporal,
-    Trigger,
-    Truth,
-    Until,
-)
+from hamlet.policies.syntax import formula as mfotl
 
 if TYPE_CHECKING:
     from hamlet.policies.plan.planning import Planner
 
 
-def build_temporal(planner: Planner, formula: Temporal) -> Built:
+def build_temporal(planner: Planner, formula: mfotl.Temporal) -> Built:
     """The operator of PREV, NEXT, ONCE, EVENTUALLY, HISTORICALLY or ALWAYS."""
     operator, interval, body = formula.operator, planner.ticks(formula.interval), formula.body
     if operator in ("HISTORICALLY", "ALWAYS"):
@@ -53,10 +41,10 @@ def _since(right: Built, interval: tuple[int, int | None]) -> type[SinceNode]:
     return EarlySince if right.node.loops and interval[0] > 0 else SinceNode
 
 
-def _throughout(planner: Planner, formula: Temporal) -> Built:
+def _throughout(planner: Planner, formula: mfotl.Temporal) -> Built:
     past = formula.operator == "HISTORICALLY"
     interval = planner.ticks(formula.interval)
-    somewhere = Temporal("ONCE" if past else "EVENTUALLY", formula.interval, Truth(True), span=formula.span)
+    somewhere = mfotl.Temporal("ONCE" if past else "EVENTUALLY", formula.interval, mfotl.Truth(True), span=formula.span)
     if interval[1] is not None and interval[0] > interval[1]:
         return _always_or_unsafe(planner, formula)
     if isinstance(formula, Edge):
@@ -73,13 +61,13 @@ def _throughout(planner: Planner, formula: Temporal) -> Built:
                 node = planner.node(Join, node, planner.build(somewhere).node, (), ())
             return Built(node, body.names)
     if not variables_of(formula) and not isinstance(formula, Throughout):
-        return planner.build(Not(negation(formula), span=formula.span))
+        return planner.build(mfotl.Not(negation(formula), span=formula.span))
     return _always_or_unsafe(planner, formula)
 
 
-def _always_or_unsafe(planner: Planner, formula: Temporal) -> Built:
+def _always_or_unsafe(planner: Planner, formula: mfotl.Temporal) -> Built:
     if not variables_of(formula):
-        return planner.build(Truth(True))
+        return planner.build(mfotl.Truth(True))
     name = shown(variables_of(formula)[0])
     raise UnsafeError(
         f"the variable '{name}' is not bound: {formula.operator} holds for infinitely many values",
@@ -89,13 +77,17 @@ def _always_or_unsafe(planner: Planner, formula: Temporal) -> Built:
 
 
 def build_since_until(
-    planner: Planner, formula: Since | Until, interval: Interval, left: Formula, right: Formula
+    planner: Planner,
+    formula: mfotl.Since | mfotl.Until,
+    interval: mfotl.Interval,
+    left: mfotl.Formula,
+    right: mfotl.Formula,
 ) -> Built:
     """The operator of SINCE or UNTIL."""
     second = planner.build(right)
     missing = [name for name in variables_of(left) if name not in second.names]
     if missing:
-        word = "SINCE" if isinstance(formula, Since) else "UNTIL"
+        word = "SINCE" if isinstance(formula, mfotl.Since) else "UNTIL"
         raise UnsafeError(
             f"the variable '{shown(missing[0])}' on the left of {word} is not bound on its right",
             left.span,
@@ -104,13 +96,13 @@ def build_since_until(
     ticks = planner.ticks(interval)
     if ticks[1] is not None and ticks[0] > ticks[1]:
         return Built(planner.node(EmptyRelation, second.node.types, ()), second.names)
-    kind = _since(second, ticks) if isinstance(formula, Since) else UntilNode
+    kind = _since(second, ticks) if isinstance(formula, mfotl.Since) else UntilNode
     if kind is UntilNode:
         refuse_loop(second, formula)
-    if left == Truth(True):
+    if left == mfotl.Truth(True):
         return Built(planner.node(kind, second.node, ticks, None, False, ()), second.names)
     negated = False
-    if isinstance(left, Not) and (found := planner.attempt(left.body)) is not None:
+    if isinstance(left, mfotl.Not) and (found := planner.attempt(left.body)) is not None:
         first, negated = found, True
     else:
         try:
@@ -126,10 +118,10 @@ def build_since_until(
     return Built(planner.node(kind, second.node, ticks, first.node, negated, key), second.names)
 
 
-def build_dual(planner: Planner, formula: Trigger | Release) -> Built:
+def build_dual(planner: Planner, formula: mfotl.Trigger | mfotl.Release) -> Built:
     """The operator of TRIGGER or RELEASE, which is rewritten; one whose interval lacks 0 needs what binds beside it."""
-    past, left, right, span = isinstance(formula, Trigger), formula.left, formula.right, formula.span
-    kind, word = (Since, "HISTORICALLY") if past else (Until, "ALWAYS")
+    past, left, right, span = isinstance(formula, mfotl.Trigger), formula.left, formula.right, formula.span
+    kind, word = (mfotl.Since, "HISTORICALLY") if past else (mfotl.Until, "ALWAYS")
     low, high = planner.ticks(formula.interval)
     names, missing = variables_of(right), [each for each in variables_of(left) if each not in variables_of(right)]
     name = "TRIGGER" if past else "RELEASE"
@@ -142,12 +134,12 @@ def build_dual(planner: Planner, formula: Trigger | Release) -> Built:
     if high is not None and low > high and not names:
         return planner.truth()
     if low == 0 and (high is None or low <= high):
-        every = Temporal(word, formula.interval, right, span=span)
+        every = mfotl.Temporal(word, formula.interval, right, span=span)
         return planner.build(
-            Or(every, kind(formula.interval, right, And(right, left, span=span), span=span), span=span)
+            mfotl.Or(every, kind(formula.interval, right, mfotl.And(right, left, span=span), span=span), span=span)
         )
     if not names:
-        return planner.build(Not(kind(formula.interval, negation(left), negation(right), span=span), span=span))
+        return planner.build(mfotl.Not(kind(formula.interval, negation(left), negation(right), span=span), span=span))
     raise UnsafeError(
         f"the variable '{shown(names[0])}' is not bound: where nothing lies in its interval, {name} holds for "
         "infinitely many values",
@@ -175,7 +167,7 @@ def build_recursion(planner: Planner, meaning: Meaning) -> Built:
     return planner.recursions[meaning]
 
 
-def refuse_loop(built: Built, formula: Formula) -> None:
+def refuse_loop(built: Built, formula: mfotl.Formula) -> None:
     """No operator looks ahead at the name of a LETPAST that is not known there; rewriting may come to that."""
     if built.node.loops:
         message = "the name of a LETPAST would be needed at time-points to come"

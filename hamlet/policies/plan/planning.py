@@ -46,30 +46,7 @@ from hamlet.policies.plan.planned_matches import build_match
 from hamlet.policies.plan.planned_operands import Built, UnsafeError, divides, opposite, placed, test_of
 from hamlet.policies.plan.planned_times import build_dual, build_recursion, build_since_until, build_temporal
 from hamlet.policies.relations.values import Pool
-from hamlet.policies.syntax.formula import (
-    Aggregation,
-    And,
-    Comparison,
-    Constant,
-    Equiv,
-    Exists,
-    Formula,
-    Interval,
-    Matches,
-    Not,
-    Or,
-    Predicate,
-    Release,
-    Since,
-    Substring,
-    Temporal,
-    TemporalMatch,
-    Term,
-    Trigger,
-    Truth,
-    Until,
-    Variable,
-)
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.signature import Signature
 
 
@@ -96,8 +73,8 @@ class Planner:
         self.sealed: set[int] = set()  # formulas that nothing is moved into once more
         self.loops: dict[Loop, Known] = {}  # what stands for the names of LETPASTs within their meanings
         self.recursions: dict[Meaning, Built] = {}
-        self._unfolded: dict[tuple[int, bool], Formula] = {}
-        self._alive: list[Formula] = []  # keeps the keys of the cache from being used again
+        self._unfolded: dict[tuple[int, bool], mfotl.Formula] = {}
+        self._alive: list[mfotl.Formula] = []  # keeps the keys of the cache from being used again
 
     # ------------------------------------------------------------------------------------------ operators
 
@@ -110,13 +87,13 @@ class Planner:
             self.nodes.append(found)
         return found
 
-    def ticks(self, interval: Interval) -> tuple[int, int | None]:
+    def ticks(self, interval: mfotl.Interval) -> tuple[int, int | None]:
         """An interval in ticks of the stream."""
         low, high = interval.ticks(self.per_second)
         self.longest = max(self.longest, low, high or 0)
         return low, high
 
-    def build(self, formula: Formula) -> Built:
+    def build(self, formula: mfotl.Formula) -> Built:
         """The operator of a formula.
 
         Raises
@@ -136,45 +113,45 @@ class Planner:
             raise found
         return found
 
-    def attempt(self, formula: Formula) -> Built | None:
+    def attempt(self, formula: mfotl.Formula) -> Built | None:
         """The operator of a formula, None where it has no finite relation."""
         try:
             return self.build(formula)
         except UnsafeError:
             return None
 
-    def _build(self, formula: Formula) -> Built:
+    def _build(self, formula: mfotl.Formula) -> Built:
         match formula:
-            case Truth(value):
+            case mfotl.Truth(value):
                 return Built(self.node(ConstantRelation, (), ()) if value else self.node(EmptyRelation, (), ()), ())
-            case Defined() | Predicate():
+            case Defined() | mfotl.Predicate():
                 return self._predicate(formula)
-            case Exists(_, body):
+            case mfotl.Exists(_, body):
                 built = self.build(body)
                 return self.keep(built, variables_of(formula))
-            case Or(left, right):
+            case mfotl.Or(left, right):
                 return self._or(formula, left, right)
-            case Equiv():
+            case mfotl.Equiv():
                 return self._equiv(formula)
-            case Not(Equiv() as body) if variables_of(formula):
+            case mfotl.Not(mfotl.Equiv() as body) if variables_of(formula):
                 return self.build(self._spelt(body, False))
-            case Trigger() | Release():
+            case mfotl.Trigger() | mfotl.Release():
                 return build_dual(self, formula)
-            case TemporalMatch():
+            case mfotl.TemporalMatch():
                 return build_match(self, formula)
-            case Temporal():
+            case mfotl.Temporal():
                 return build_temporal(self, formula)
-            case Since(interval, left, right) | Until(interval, left, right):
+            case mfotl.Since(interval, left, right) | mfotl.Until(interval, left, right):
                 return build_since_until(self, formula, interval, left, right)
-            case Aggregation():
+            case mfotl.Aggregation():
                 return self._aggregation(formula)
-            case Not() if not variables_of(formula):
+            case mfotl.Not() if not variables_of(formula):
                 inner = self._closed_negation(formula)
                 truth = self.node(ConstantRelation, (), ())
                 return Built(self.node(Minus, truth, inner.node, (), ()), ())
         return Conjunction(self, conjuncts(formula), formula.span).built()
 
-    def _spelt(self, formula: Equiv, positive: bool) -> Formula:
+    def _spelt(self, formula: mfotl.Equiv, positive: bool) -> mfotl.Formula:
         """EQUIV, or its negation, with AND and OR; made once, so that nested ones do not double at every level."""
         key = id(formula), positive
         if key not in self._unfolded:
@@ -182,7 +159,7 @@ class Planner:
             self._unfolded[key] = unfolded(formula, positive)
         return self._unfolded[key]
 
-    def _equiv(self, formula: Equiv) -> Built:
+    def _equiv(self, formula: mfotl.Equiv) -> Built:
         if variables_of(formula):
             return self.build(self._spelt(formula, True))
         left, right = self.build(formula.left), self.build(formula.right)
@@ -195,12 +172,14 @@ class Planner:
         both = self.joined(left, right)
         return Built(self.node(Union, both.node, neither.node, neither.places(both.names)), both.names)
 
-    def _closed_negation(self, formula: Not) -> Built:
+    def _closed_negation(self, formula: mfotl.Not) -> Built:
         try:
             return self.build(formula.body)
         except UnsafeError:
-            if isinstance(formula.body, And):
-                built = self.attempt(Or(negation(formula.body.left), negation(formula.body.right), span=formula.span))
+            if isinstance(formula.body, mfotl.And):
+                built = self.attempt(
+                    mfotl.Or(negation(formula.body.left), negation(formula.body.right), span=formula.span)
+                )
                 if built is not None:
                     truth = self.node(ConstantRelation, (), ())
                     return Built(self.node(Minus, truth, built.node, (), ()), ())
@@ -212,15 +191,15 @@ class Planner:
             return built
         return Built(self.node(Shape, built.node, (), (), built.places(names)), names)
 
-    def _predicate(self, formula: Predicate) -> Built:
+    def _predicate(self, formula: mfotl.Predicate) -> Built:
         names: dict[str, int] = {}
         constants: list[tuple[int, int]] = []
         equal: list[tuple[int, int]] = []
         for place, argument in enumerate(formula.arguments):
-            if isinstance(argument, Constant):
+            if isinstance(argument, mfotl.Constant):
                 constants.append((place, self.pool.code(argument.value)))
             else:
-                assert isinstance(argument, Variable)
+                assert isinstance(argument, mfotl.Variable)
                 if argument.name in names:
                     equal.append((names[argument.name], place))
                 else:
@@ -245,7 +224,7 @@ class Planner:
             return Built(self.node(Shape, self.node(Position, key[0]), *shape), tuple(names))
         return Built(self.node(Event, key, self.signature[key].types, *shape), tuple(names))
 
-    def _or(self, formula: Formula, left: Formula, right: Formula) -> Built:
+    def _or(self, formula: mfotl.Formula, left: mfotl.Formula, right: mfotl.Formula) -> Built:
         one, two = set(variables_of(left)), set(variables_of(right))
         if one != two:
             name = shown(next(iter(sorted(one ^ two))))
@@ -254,7 +233,7 @@ class Planner:
         first, second = self.build(left), self.build(right)
         return Built(self.node(Union, first.node, second.node, second.places(first.names)), first.names)
 
-    def _aggregation(self, formula: Aggregation) -> Built:
+    def _aggregation(self, formula: mfotl.Aggregation) -> Built:
         built = self.build(formula.body)
         groups = built.places(formula.groups)
         (place,) = built.places((formula.variable,))
@@ -263,14 +242,14 @@ class Planner:
 
     # ------------------------------------------------------------------------------------ tests and terms
 
-    def filtered(self, built: Built, test: Formula, negated: bool) -> Built:
+    def filtered(self, built: Built, test: mfotl.Formula, negated: bool) -> Built:
         """The rows that pass a test whose variables are bound."""
         left, right, word = test_of(test)
         first = placed(left, built.names)
         second = right if isinstance(right, str) else placed(right, built.names)
         return Built(self.node(Filter, built.node, word, first, second, negated, self.pool), built.names)
 
-    def extended(self, built: Built, name: str, term: Term) -> Built:
+    def extended(self, built: Built, name: str, term: mfotl.Term) -> Built:
         """The rows with a variable more, which equals a term over the others."""
         types = dict(zip(map(str, range(len(built.names))), built.node.types, strict=True))
         here = placed(term, built.names)
@@ -288,7 +267,7 @@ class Planner:
         every = tuple(range(len(right.names)))
         return Built(self.node(Minus, left.node, right.node, left.places(right.names), every), left.names)
 
-    def satisfying(self, base: Built, part: Formula, around: Formula) -> Built | None:
+    def satisfying(self, base: Built, part: mfotl.Formula, around: mfotl.Formula) -> Built | None:
         """The rows of `base` that satisfy a formula whose variables it binds, None where that cannot be told.
 
         `around` is the formula of `base`. AND, OR and NOT become joins, unions and differences over the same rows, so
@@ -300,25 +279,25 @@ class Planner:
             self._chosen[key] = self._satisfying(base, part, around)
         return self._chosen[key]
 
-    def _satisfying(self, base: Built, part: Formula, around: Formula) -> Built | None:
+    def _satisfying(self, base: Built, part: mfotl.Formula, around: mfotl.Formula) -> Built | None:
         match part:
-            case Comparison() | Substring() | Matches():
+            case mfotl.Comparison() | mfotl.Substring() | mfotl.Matches():
                 return self.filtered(base, part, False)
-            case Not(body):
+            case mfotl.Not(body):
                 inner = self.satisfying(base, body, around)
                 return None if inner is None else self.without(base, inner)
-            case And(left, right):
+            case mfotl.And(left, right):
                 first = self.satisfying(base, left, around)
                 second = None if first is None else self.satisfying(first if divides(right) else base, right, around)
                 if first is None or second is None:
                     return None
                 return second if divides(right) else self.joined(first, second)
-            case Or(left, right):
+            case mfotl.Or(left, right):
                 first, second = (self.satisfying(base, each, around) for each in (left, right))
                 if first is None or second is None:
                     return None
                 return Built(self.node(Union, first.node, second.node, second.places(first.names)), first.names)
-            case Equiv(left, right):
+            case mfotl.Equiv(left, right):
                 first, second = (self.satisfying(base, each, around) for each in (left, right))
                 if first is not None and second is not None:
                     return self.alike(base, first, second)
@@ -328,41 +307,49 @@ class Planner:
                 return self.joined(base, built)
         return None
 
-    def guarded(self, part: Formula, around: Formula) -> list[Formula]:
+    def guarded(self, part: mfotl.Formula, around: mfotl.Formula) -> list[mfotl.Formula]:
         """Formulas that equal the part wherever `around` holds, and that are finite more often; the first is best."""
         span = part.span
         match part:
-            case Or(left, right):
-                return [Or(And(around, left, span=left.span), And(around, right, span=right.span), span=span)]
-            case Equiv():
-                return [And(around, self._spelt(part, True), span=span)]
-            case Not(Equiv() as body):
+            case mfotl.Or(left, right):
+                return [
+                    mfotl.Or(
+                        mfotl.And(around, left, span=left.span), mfotl.And(around, right, span=right.span), span=span
+                    )
+                ]
+            case mfotl.Equiv():
+                return [mfotl.And(around, self._spelt(part, True), span=span)]
+            case mfotl.Not(mfotl.Equiv() as body):
                 return self.guarded(self._spelt(body, False), around)
-            case Exists(names, body):
-                return [Exists(names, And(around, body, span=body.span), span=span)]
-            case Not(And(left, right)):
+            case mfotl.Exists(names, body):
+                return [mfotl.Exists(names, mfotl.And(around, body, span=body.span), span=span)]
+            case mfotl.Not(mfotl.And(left, right)):
                 no, other = negation(left), negation(right)
-                return [Or(And(around, no, span=left.span), And(around, other, span=right.span), span=span)]
-            case Not(body):
-                inner = Not(And(around, body, span=body.span), span=span)
+                return [
+                    mfotl.Or(
+                        mfotl.And(around, no, span=left.span), mfotl.And(around, other, span=right.span), span=span
+                    )
+                ]
+            case mfotl.Not(body):
+                inner = mfotl.Not(mfotl.And(around, body, span=body.span), span=span)
                 self.sealed.add(id(inner))
                 self._alive.append(inner)
-                return [And(around, inner, span=span)]
-            case Aggregation(_, _, _, groups, body) if set(groups) & set(variables_of(around)):
+                return [mfotl.And(around, inner, span=span)]
+            case mfotl.Aggregation(_, _, _, groups, body) if set(groups) & set(variables_of(around)):
                 others = tuple(name for name in variables_of(around) if name not in groups)
-                beside = Exists(others, around, span=span) if others else around
-                return [replace(part, body=And(beside, body, span=body.span))]
+                beside = mfotl.Exists(others, around, span=span) if others else around
+                return [replace(part, body=mfotl.And(beside, body, span=body.span))]
         made = moved_in_time(part, around)
         dual = opposite(part)
-        if isinstance(part, Temporal) and dual is not None:
+        if isinstance(part, mfotl.Temporal) and dual is not None:
             every = dual if self.attempt(dual) is not None else vacuous(dual, around, part.operator)
             if self.attempt(every) is not None:
-                made.insert(0, And(around, Not(every, span=span), span=span))
+                made.insert(0, mfotl.And(around, mfotl.Not(every, span=span), span=span))
         return made
 
     def truth(self) -> Built:
         """All time-points."""
-        return self.build(Truth(True))
+        return self.build(mfotl.Truth(True))
 
     def never(self, names: tuple[str, ...]) -> Built:
         """No rows."""

@@ -15,21 +15,10 @@ from hamlet.frontend.cursor import Cursor, UnreadableError
 from hamlet.frontend.lexer import Kind, Token
 from hamlet.frontend.reports import Reports, shorten
 from hamlet.output.digits import integer_of
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.diagnostics import MAX_CHAIN, MAX_DEPTH
-from hamlet.policies.syntax.formula import (
-    FUNCTIONS,
-    Arithmetic,
-    Bound,
-    Call,
-    Constant,
-    Formula,
-    Interval,
-    Negative,
-    Term,
-    Variable,
-)
 
-Node = TypeVar("Node", Formula, Term)
+Node = TypeVar("Node", mfotl.Formula, mfotl.Term)
 Warned = tuple[Span, tuple[str, str]]  # place, message and hint
 
 _LIKE_ARITHMETIC = re.compile(r"\w+[-/]\d+|\d+[-/]\w+")  # one name, as in MonPoly
@@ -88,22 +77,22 @@ class TermParser(Cursor):
 
     # --------------------------------------------------------------------------------------------- terms
 
-    def _term(self) -> Term:
+    def _term(self) -> mfotl.Term:
         left, length = self._product(), 0
         while self.at("+", "-"):
             length = self._longer(length)
             operator = self.advance().value
             right = self._product()
-            left = Arithmetic(operator, left, right, span=left.span.to(right.span))
+            left = mfotl.Arithmetic(operator, left, right, span=left.span.to(right.span))
         return left
 
-    def _product(self) -> Term:
+    def _product(self) -> mfotl.Term:
         left, length = self._factor(), 0
         while self.at("*", "/"):
             length = self._longer(length)
             operator = self.advance().value
             right = self._factor()
-            left = Arithmetic(operator, left, right, span=left.span.to(right.span))
+            left = mfotl.Arithmetic(operator, left, right, span=left.span.to(right.span))
         return left
 
     def _longer(self, length: int) -> int:
@@ -112,7 +101,7 @@ class TermParser(Cursor):
             raise self.fail(f"the term has more than {MAX_CHAIN:,} operators in a row", self.peek().span)
         return length + 1
 
-    def _factor(self) -> Term:
+    def _factor(self) -> mfotl.Term:
         """A primary; MOD behind it takes everything to its right."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
@@ -125,46 +114,46 @@ class TermParser(Cursor):
                 self.advance()
                 bracketed = self.at("(")
                 right = self._term()
-                if isinstance(right, Arithmetic) and not (bracketed and self._tokens[self.index - 1].raw == ")"):
+                if isinstance(right, mfotl.Arithmetic) and not (bracketed and self._tokens[self.index - 1].raw == ")"):
                     self.warnings.append((right.span, _MOD_ADVICE))
-                term = Arithmetic("MOD", term, right, span=term.span.to(right.span))
+                term = mfotl.Arithmetic("MOD", term, right, span=term.span.to(right.span))
         self.depth -= 1
         return term
 
-    def _negated(self, sign: Span) -> Term:
+    def _negated(self, sign: Span) -> mfotl.Term:
         """What follows a minus sign; right before digits the sign belongs to the number."""
         token = self.peek()
         if token.kind in (Kind.INTEGER, Kind.FLOAT) and token.span.start == sign.end:
             self.advance()
-            number: Term = Constant(-_number(token), span=sign.to(token.span))
+            number: mfotl.Term = mfotl.Constant(-_number(token), span=sign.to(token.span))
             if not self.at_word("MOD"):
                 return number
             self.index -= 1
             inner = self._factor()
-            if isinstance(inner, Arithmetic):  # -5 MOD 3 has the number -5 on its left
-                return Arithmetic("MOD", number, inner.right, span=sign.to(inner.span))
+            if isinstance(inner, mfotl.Arithmetic):  # -5 MOD 3 has the number -5 on its left
+                return mfotl.Arithmetic("MOD", number, inner.right, span=sign.to(inner.span))
         inner = self._factor()
-        return Negative(inner, span=sign.to(inner.span))
+        return mfotl.Negative(inner, span=sign.to(inner.span))
 
-    def _primary(self) -> Term:
+    def _primary(self) -> mfotl.Term:
         token = self.advance()
         if token.kind in (Kind.INTEGER, Kind.FLOAT):
-            return Constant(_number(token), span=token.span)
+            return mfotl.Constant(_number(token), span=token.span)
         if token.kind is Kind.STRING:
-            return Constant(token.value, span=token.span)
+            return mfotl.Constant(token.value, span=token.span)
         if token.kind is Kind.KEYWORD and token.value in ("TRUE", "FALSE"):
-            return Constant(token.value == "TRUE", span=token.span)
-        if token.kind is Kind.NAME and token.value in FUNCTIONS and self.at("("):
+            return mfotl.Constant(token.value == "TRUE", span=token.span)
+        if token.kind is Kind.NAME and token.value in mfotl.FUNCTIONS and self.at("("):
             self.advance()
             argument = self._term()
             close = self._expect(")", f"after the argument of {token.value}")
-            return Call(token.value, argument, span=token.span.to(close.span))
+            return mfotl.Call(token.value, argument, span=token.span.to(close.span))
         if token.kind is Kind.NAME:
             if _LIKE_ARITHMETIC.fullmatch(token.value):
                 spaced = re.sub("[-/]", r" \g<0> ", token.value)
                 hint = f"with blanks it is arithmetic: {spaced}"
                 self.warnings.append((token.span, (f"'{token.value}' is the name of a variable", hint)))
-            return Variable(token.value, span=token.span)
+            return mfotl.Variable(token.value, span=token.span)
         if token.kind is Kind.SYMBOL and token.value == "(":
             inner = self._term()
             close = self._expect(")", "after the term")
@@ -176,15 +165,15 @@ class TermParser(Cursor):
 
     # ----------------------------------------------------------------------------------------- intervals
 
-    def _interval(self) -> Interval:
+    def _interval(self) -> mfotl.Interval:
         """``[a,b]``, or nothing, which is ``[0,*)``."""
         bounded = self.peek(1).kind in (Kind.INTEGER, Kind.DURATION) and self.at(",", offset=2)
         if not (self.at("[") or (self.at("(") and bounded)):
-            return Interval()
+            return mfotl.Interval()
         opened = self.advance()
         low, _ = self._bound("the lower bound of the interval")
         self._expect(",", "between the bounds of the interval")
-        high: Bound | None = None
+        high: mfotl.Bound | None = None
         if self.at("*"):
             self.advance()
         else:
@@ -193,22 +182,22 @@ class TermParser(Cursor):
             raise self._unexpected("']' or ')' at the end of the interval")
         closed = self.advance()
         whole = opened.span.to(closed.span)
-        low = Bound(low.value, low.unit, opened.value == "(")
+        low = mfotl.Bound(low.value, low.unit, opened.value == "(")
         if high is not None:
-            high = Bound(high.value, high.unit, closed.value == ")")
-        return Interval(low, high, span=whole)
+            high = mfotl.Bound(high.value, high.unit, closed.value == ")")
+        return mfotl.Interval(low, high, span=whole)
 
-    def _bound(self, expected: str) -> tuple[Bound, Span]:
+    def _bound(self, expected: str) -> tuple[mfotl.Bound, Span]:
         token = self.peek()
         if token.kind is Kind.INTEGER:
             self.advance()
-            return Bound(integer_of(token.value)), token.span
+            return mfotl.Bound(integer_of(token.value)), token.span
         if token.kind is Kind.DURATION:
             if token.value[-1] not in "smhd":
                 hint = "s, m, h and d are seconds, minutes, hours and days"
                 raise self.fail(f"'{token.value[-1]}' is not a unit of time", token.span, hint)
             self.advance()
-            return Bound(integer_of(token.value[:-1]), token.value[-1]), token.span  # type: ignore[arg-type]
+            return mfotl.Bound(integer_of(token.value[:-1]), token.value[-1]), token.span  # type: ignore[arg-type]
         if self.at("-"):
             raise self.fail("the bound of an interval is negative", token.span, "times are counted from 0 up")
         raise self._unexpected(expected, "bounds are whole numbers, with or without a unit: [0,10] or [0,7d]")

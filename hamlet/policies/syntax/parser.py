@@ -37,39 +37,8 @@ from hamlet.errors import Diagnostic, Span
 from hamlet.frontend.cursor import TooManyProblemsError
 from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports, shorten
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.diagnostics import MAX_DEPTH, PolicyError, deep_recursion
-from hamlet.policies.syntax.formula import (
-    AGGREGATIONS,
-    COMPARISONS,
-    FUNCTIONS,
-    UNARY,
-    Aggregation,
-    And,
-    Comparison,
-    Equiv,
-    Exists,
-    Forall,
-    Formula,
-    Implies,
-    Interval,
-    Let,
-    LetPast,
-    Matches,
-    Not,
-    Or,
-    Predicate,
-    Release,
-    Since,
-    Substring,
-    Temporal,
-    Term,
-    Timed,
-    Trigger,
-    Truth,
-    Until,
-    Variable,
-    children,
-)
 from hamlet.policies.syntax.parse_regex import RegexParser
 from hamlet.policies.syntax.parse_terms import ReadingError, Warned, widened
 from hamlet.policies.syntax.tokens import FORMULA
@@ -83,11 +52,16 @@ _INFIX: dict[str, tuple[int, bool]] = {  # level, whether it groups to the right
     "OR": (_OR, False),
     "AND": (_AND, False),
 }
-_TIMED: dict[str, type[Timed]] = {"SINCE": Since, "UNTIL": Until, "TRIGGER": Trigger, "RELEASE": Release}
+_TIMED: dict[str, type[mfotl.Timed]] = {
+    "SINCE": mfotl.Since,
+    "UNTIL": mfotl.Until,
+    "TRIGGER": mfotl.Trigger,
+    "RELEASE": mfotl.Release,
+}
 _LONG = 64  # parts from which a chain of an associative operator is read as a balanced tree
 
 
-def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[Diagnostic, ...]]:
+def parse_formula(text: str, source: str = "<policy>") -> tuple[mfotl.Formula, tuple[Diagnostic, ...]]:
     """Parse the text of one formula.
 
     Parameters
@@ -128,9 +102,9 @@ class _Parser(RegexParser):
 
     def __init__(self, tokens: Sequence[Token], reports: Reports) -> None:
         super().__init__(tokens, reports)
-        self._bracketed_formulas: dict[int, tuple[Formula, int, list[Warned]] | ReadingError] = {}  # by place
+        self._bracketed_formulas: dict[int, tuple[mfotl.Formula, int, list[Warned]] | ReadingError] = {}  # by place
 
-    def whole(self) -> Formula | None:
+    def whole(self) -> mfotl.Formula | None:
         """The formula that is the whole text, None where it has mistakes; reading goes on at the next operator."""
         try:
             return self._whole()
@@ -166,7 +140,7 @@ class _Parser(RegexParser):
     def _joins(self) -> bool:
         return self.at_word(*_INFIX, "IN")
 
-    def _whole(self) -> Formula:
+    def _whole(self) -> mfotl.Formula:
         if self.at_kind(Kind.END):
             raise self.fail("there is no formula in the text", self.peek().span)
         formula = self._formula(_LOOSEST)
@@ -177,7 +151,7 @@ class _Parser(RegexParser):
             raise self._unexpected("an operator or the end of the formula", _operator_hint(token))
         return formula
 
-    def _formula(self, level: int) -> Formula:
+    def _formula(self, level: int) -> mfotl.Formula:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.fail(f"the formula is nested more than {MAX_DEPTH} levels deep", self.peek().span)
@@ -190,12 +164,12 @@ class _Parser(RegexParser):
                 left = self._chain(found, left)
                 continue
             self.index += 1
-            interval = self._interval() if binding == _SINCE else Interval()
+            interval = self._interval() if binding == _SINCE else mfotl.Interval()
             left = _joined(found, interval, left, self._formula(binding))
         self.depth -= 1
         return left
 
-    def _chain(self, operator: str, left: Formula) -> Formula:
+    def _chain(self, operator: str, left: mfotl.Formula) -> mfotl.Formula:
         """``left AND b AND c ...``; AND, OR and EQUIV are associative, so a long chain is read as a balanced tree."""
         parts = [left]
         while self._infix() == operator:
@@ -204,10 +178,10 @@ class _Parser(RegexParser):
         if len(parts) > _LONG:
             while len(parts) > 1:
                 pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
-                parts = [_joined(operator, Interval(), *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+                parts = [_joined(operator, mfotl.Interval(), *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         made = parts[0]
         for part in parts[1:]:
-            made = _joined(operator, Interval(), made, part)
+            made = _joined(operator, mfotl.Interval(), made, part)
         return made
 
     def _infix(self) -> str | None:
@@ -217,41 +191,41 @@ class _Parser(RegexParser):
             return {"S": "SINCE", "U": "UNTIL"}.get(token.value)
         return token.value if token.kind is Kind.KEYWORD and token.value in _INFIX else None
 
-    def _prefix(self) -> Formula:
+    def _prefix(self) -> mfotl.Formula:
         token = self.peek()
         if token.kind is Kind.KEYWORD:
             if token.value in ("MATCHP", "MATCHF"):
                 return self._match()
-            if token.value in UNARY:
+            if token.value in mfotl.UNARY:
                 self.advance()
                 interval = self._interval()
                 body = self._formula(_UNARY)
-                return Temporal(token.value, interval, body, span=token.span.to(body.span))
+                return mfotl.Temporal(token.value, interval, body, span=token.span.to(body.span))
             if token.value in ("EXISTS", "FORALL"):
                 return self._quantifier()
             if token.value == "NOT":
                 self.advance()
                 body = self._formula(_NOT)
-                return Not(body, span=token.span.to(body.span))
+                return mfotl.Not(body, span=token.span.to(body.span))
             if token.value in ("LET", "LETPAST"):
                 return self._let()
-            if token.value in ("TRUE", "FALSE") and not self.at(*COMPARISONS, offset=1):
+            if token.value in ("TRUE", "FALSE") and not self.at(*mfotl.COMPARISONS, offset=1):
                 self.advance()
-                return Truth(token.value == "TRUE", span=token.span)
-        if token.kind is Kind.NAME and self.at("<-", offset=1) and self.at_word(*AGGREGATIONS, offset=2):
+                return mfotl.Truth(token.value == "TRUE", span=token.span)
+        if token.kind is Kind.NAME and self.at("<-", offset=1) and self.at_word(*mfotl.AGGREGATIONS, offset=2):
             return self._aggregation()
-        if token.kind is Kind.NAME and self.at("(", offset=1) and token.value not in FUNCTIONS:
+        if token.kind is Kind.NAME and self.at("(", offset=1) and token.value not in mfotl.FUNCTIONS:
             return self._predicate()
         if self.at("("):
             return self._parenthesis()
         return self._comparison()
 
-    def _quantifier(self) -> Formula:
+    def _quantifier(self) -> mfotl.Formula:
         token = self.advance()
         names = self._names(f"a variable after {token.raw}")
         self._expect(".", f"after the variables of {token.raw}", f"{token.raw} x, y. ...")
         body = self._formula(_QUANTIFIER)
-        kind = Exists if token.value == "EXISTS" else Forall
+        kind = mfotl.Exists if token.value == "EXISTS" else mfotl.Forall
         return kind(names, body, span=token.span.to(body.span))
 
     def _names(self, expected: str) -> tuple[str, ...]:
@@ -261,7 +235,7 @@ class _Parser(RegexParser):
             names.append(self._name("a variable after ','").value)
         return tuple(names)
 
-    def _let(self) -> Formula:
+    def _let(self) -> mfotl.Formula:
         start = self.advance()
         word = start.value
         name = self._name(f"a name after {word}")
@@ -275,10 +249,10 @@ class _Parser(RegexParser):
         self.advance()
         body = self._formula(_LOOSEST)
         head = name.span.to(close.span)
-        kind = LetPast if word == "LETPAST" else Let
+        kind = mfotl.LetPast if word == "LETPAST" else mfotl.Let
         return kind(name.value, parameters, definition, body, span=start.span.to(body.span), head_span=head)
 
-    def _aggregation(self) -> Formula:
+    def _aggregation(self) -> mfotl.Formula:
         result = self.advance()
         self.advance()
         operator = self.advance()
@@ -289,7 +263,7 @@ class _Parser(RegexParser):
             if self.at_kind(Kind.NAME):  # MonPoly takes an empty list of groups
                 groups = self._names("a variable to group by")
         body = self._formula(_LOOSEST)
-        return Aggregation(
+        return mfotl.Aggregation(
             result.value,
             operator.value,
             variable.value,
@@ -300,19 +274,19 @@ class _Parser(RegexParser):
             variable_span=variable.span,
         )
 
-    def _predicate(self) -> Formula:
+    def _predicate(self) -> mfotl.Formula:
         name = self.advance()
         self.advance()
-        arguments: list[Term] = []
+        arguments: list[mfotl.Term] = []
         while not self.at(")"):
             arguments.append(self._term())
             if not self.at(","):
                 break
             self.advance()
         close = self._expect(")", f"or ',' in the arguments of '{shorten(name.value)}'")
-        return Predicate(name.value, tuple(arguments), span=name.span.to(close.span), name_span=name.span)
+        return mfotl.Predicate(name.value, tuple(arguments), span=name.span.to(close.span), name_span=name.span)
 
-    def _parenthesis(self) -> Formula:
+    def _parenthesis(self) -> mfotl.Formula:
         """``(formula)``, or a comparison whose left side begins with a parenthesis; each place is read once."""
         start, warned = self.index, len(self.warnings)
         known = self._bracketed_formulas.get(start)
@@ -330,11 +304,11 @@ class _Parser(RegexParser):
         self.index = known[1]
         return known[0]
 
-    def _read_parenthesis(self) -> Formula:
+    def _read_parenthesis(self) -> mfotl.Formula:
         start, depth_before, warned = self.index, self.depth, len(self.warnings)
         try:
             left = self._term()
-            if self.at(*COMPARISONS) or self.at_word("SUBSTRING", "MATCHES"):
+            if self.at(*mfotl.COMPARISONS) or self.at_word("SUBSTRING", "MATCHES"):
                 return self._compared(left)
         except ReadingError:
             pass
@@ -346,7 +320,7 @@ class _Parser(RegexParser):
             raise self._unexpected("')' or an operator", _operator_hint(self.peek()))
         return widened(formula, opened.span.to(self.advance().span))
 
-    def _comparison(self) -> Formula:
+    def _comparison(self) -> mfotl.Formula:
         token = self.peek()
         starts = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD, Kind.DURATION)
         if token.kind not in starts and not self.at("-") and not self.at_word("TRUE", "FALSE"):
@@ -354,65 +328,65 @@ class _Parser(RegexParser):
         left = self._term()
         return self._compared(left)
 
-    def _compared(self, left: Term) -> Formula:
+    def _compared(self, left: mfotl.Term) -> mfotl.Formula:
         if self.at("<-") and self._tokens[self.index].raw == "<-":  # x <-5 is x < -5
             arrow = self.advance()
             right = self._negated(Span(arrow.span.start + 1, arrow.span.end))
-            return Comparison("<", left, right, span=left.span.to(right.span))
-        if self.at(*COMPARISONS):
+            return mfotl.Comparison("<", left, right, span=left.span.to(right.span))
+        if self.at(*mfotl.COMPARISONS):
             operator = self.advance().value
             right = self._term()
-            return Comparison(operator, left, right, span=left.span.to(right.span))
+            return mfotl.Comparison(operator, left, right, span=left.span.to(right.span))
         if self.at_word("SUBSTRING"):
             self.advance()
             right = self._term()
-            return Substring(left, right, span=left.span.to(right.span))
+            return mfotl.Substring(left, right, span=left.span.to(right.span))
         if self.at_word("MATCHES"):
             self.advance()
             token = self.peek()
             if token.kind is not Kind.REGEXP:
                 raise self._unexpected('a regular expression after MATCHES, such as r"^a.*"')
             self.advance()
-            return Matches(left, token.value, span=left.span.to(token.span))
+            return mfotl.Matches(left, token.value, span=left.span.to(token.span))
         raise self._unexpected("a comparison", _predicate_hint(left))
 
 
-def _depth(formula: Formula) -> int:
+def _depth(formula: mfotl.Formula) -> int:
     """How deep the formula is nested, without recursion."""
     deepest, todo = 0, [(formula, 1)]
     while todo:
         node, level = todo.pop()
         deepest = max(deepest, level)
-        todo.extend((child, level + 1) for child in children(node))
+        todo.extend((child, level + 1) for child in mfotl.children(node))
     return deepest
 
 
-def _joined(operator: str, interval: Interval, left: Formula, right: Formula) -> Formula:
+def _joined(operator: str, interval: mfotl.Interval, left: mfotl.Formula, right: mfotl.Formula) -> mfotl.Formula:
     span = left.span.to(right.span)
     match operator:
         case "SINCE" | "UNTIL" | "TRIGGER" | "RELEASE":
-            kind: type[Timed] = _TIMED[operator]
+            kind: type[mfotl.Timed] = _TIMED[operator]
             return kind(interval, left, right, span=span)
         case "EQUIV":
-            return Equiv(left, right, span=span)
+            return mfotl.Equiv(left, right, span=span)
         case "IMPLIES":
-            return Implies(left, right, span=span)
+            return mfotl.Implies(left, right, span=span)
         case "OR":
-            return Or(left, right, span=span)
-    return And(left, right, span=span)
+            return mfotl.Or(left, right, span=span)
+    return mfotl.And(left, right, span=span)
 
 
 def _operator_hint(token: Token) -> str | None:
     words = {"and": "AND", "or": "OR", "not": "NOT", "since": "SINCE", "until": "UNTIL", "implies": "IMPLIES"}
     if token.kind is Kind.NAME and token.value.lower() in words:
         return f"keywords are written in capitals: {words[token.value.lower()]}"
-    if token.kind is Kind.SYMBOL and token.value in (*COMPARISONS, "<-"):
+    if token.kind is Kind.SYMBOL and token.value in (*mfotl.COMPARISONS, "<-"):
         return None
     return "join formulas with AND, OR, IMPLIES, EQUIV, SINCE, UNTIL, TRIGGER or RELEASE"
 
 
-def _predicate_hint(left: Term) -> str | None:
-    if isinstance(left, Variable):
+def _predicate_hint(left: mfotl.Term) -> str | None:
+    if isinstance(left, mfotl.Variable):
         if left.name.lower() in ("not", "exists", "forall", "once", "always", "eventually", "prev", "next", "let"):
             return f"keywords are written in capitals: {left.name.upper()}"
         return f"a predicate has parentheses: {left.name}()"

@@ -20,23 +20,8 @@ from hamlet.policies.analysis.propositions import is_temporal
 from hamlet.policies.analysis.terms import compiled
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.diagnostics import PolicyError
-from hamlet.policies.syntax.formula import (
-    And,
-    Arithmetic,
-    Comparison,
-    Constant,
-    Exists,
-    Formula,
-    Matches,
-    Negative,
-    Not,
-    Predicate,
-    Substring,
-    Term,
-    Variable,
-    is_anonymous,
-)
 from hamlet.policies.syntax.signature import Signature
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
@@ -58,7 +43,7 @@ class EvaluatedAtom:
     evaluation : Evaluation
     """
 
-    def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1) -> None:
+    def __init__(self, formula: mfotl.Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1) -> None:
         try:
             self.evaluation = Evaluation([Policy(formula, signature)], per_second=per_second)
         except PolicyError as error:
@@ -111,7 +96,7 @@ class Condition:
     predicates: frozenset[tuple[str, int]] = frozenset()
     types: Mapping[str, pa.DataType] = MappingProxyType({})
 
-    def __init__(self, formula: Comparison | Substring | Matches, key: tuple[str, ...]) -> None:
+    def __init__(self, formula: mfotl.Comparison | mfotl.Substring | mfotl.Matches, key: tuple[str, ...]) -> None:
         self._key = key
         self._test = _test_of(formula)
 
@@ -125,15 +110,15 @@ class Condition:
         return self._test(dict(zip(self._key, plain, strict=True)))
 
 
-def _test_of(formula: Comparison | Substring | Matches) -> Callable[[dict[str, Any]], bool]:
+def _test_of(formula: mfotl.Comparison | mfotl.Substring | mfotl.Matches) -> Callable[[dict[str, Any]], bool]:
     match formula:
-        case Comparison(operator, left, right):
+        case mfotl.Comparison(operator, left, right):
             one, two, compare = compiled(left), compiled(right), COMPARE[operator]
             return lambda values: compare(one(values), two(values))
-        case Substring(left, right):
+        case mfotl.Substring(left, right):
             one, two = compiled(left), compiled(right)
             return lambda values: str(one(values)) in str(two(values))
-        case Matches(term, pattern):
+        case mfotl.Matches(term, pattern):
             one, expression = compiled(term), compile_pattern(pattern)
             return lambda values: expression.found(str(one(values)))
 
@@ -152,10 +137,10 @@ def array_of(values: Any, kind: pa.DataType) -> pa.Array:
 
 
 def atom_of(
-    formula: Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1
+    formula: mfotl.Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1
 ) -> Atom | Condition | EvaluatedAtom:
     """What finds an atom: most are one predicate, which is read off its columns."""
-    if isinstance(formula, (Comparison, Substring, Matches)):
+    if isinstance(formula, (mfotl.Comparison, mfotl.Substring, mfotl.Matches)):
         return Condition(formula, key)
     if not is_temporal(formula):
         try:
@@ -177,12 +162,12 @@ class Atom:
         Of the variables.
     """
 
-    def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...]) -> None:
+    def __init__(self, formula: mfotl.Formula, signature: Signature, key: tuple[str, ...]) -> None:
         self._whole = (formula, signature, key)
-        while isinstance(formula, Exists):
+        while isinstance(formula, mfotl.Exists):
             formula = formula.body
-        self._conditions: list[tuple[Comparison, bool]] = []
-        predicates: list[Predicate] = []
+        self._conditions: list[tuple[mfotl.Comparison, bool]] = []
+        predicates: list[mfotl.Predicate] = []
         self._collect(formula, predicates)
         if len(predicates) != 1:
             raise _unsupported()
@@ -193,12 +178,12 @@ class Atom:
         self._kinds = schema.types
         self._key = key
         self._places: dict[str, int] = {}
-        self._equal: list[tuple[int, Term]] = []
+        self._equal: list[tuple[int, mfotl.Term]] = []
         for place, argument in enumerate(self._atom.arguments):
-            if isinstance(argument, Variable) and argument.name not in self._places:
-                if not is_anonymous(argument.name):
+            if isinstance(argument, mfotl.Variable) and argument.name not in self._places:
+                if not mfotl.is_anonymous(argument.name):
                     self._places[argument.name] = place
-            elif isinstance(argument, (Variable, Constant)):
+            elif isinstance(argument, (mfotl.Variable, mfotl.Constant)):
                 self._equal.append((place, argument))
             else:
                 raise _unsupported()
@@ -208,29 +193,29 @@ class Atom:
             raise _unsupported()
         self.types = {name: _TYPES[schema.types[place]] for name, place in self._places.items()}
 
-    def _reads(self, term: Term) -> bool:
+    def _reads(self, term: mfotl.Term) -> bool:
         """Whether a term can be computed from the columns."""
         match term:
-            case Variable(name):
+            case mfotl.Variable(name):
                 return name in self._places
-            case Constant():
+            case mfotl.Constant():
                 return True
-            case Negative(inner):
+            case mfotl.Negative(inner):
                 return self._reads(inner)
-            case Arithmetic(operator, left, right):
+            case mfotl.Arithmetic(operator, left, right):
                 return operator in _COMPUTED and self._reads(left) and self._reads(right)
         return False
 
-    def _collect(self, formula: Formula, predicates: list[Predicate]) -> None:
+    def _collect(self, formula: mfotl.Formula, predicates: list[mfotl.Predicate]) -> None:
         match formula:
-            case And(left, right):
+            case mfotl.And(left, right):
                 self._collect(left, predicates)
                 self._collect(right, predicates)
-            case Predicate():
+            case mfotl.Predicate():
                 predicates.append(formula)
-            case Comparison():
+            case mfotl.Comparison():
                 self._conditions.append((formula, True))
-            case Not(Comparison() as inner):
+            case mfotl.Not(mfotl.Comparison() as inner):
                 self._conditions.append((inner, False))
             case _:
                 raise _unsupported()
@@ -265,15 +250,15 @@ class Atom:
             points, chosen = points[keep], [column.filter(mask) for column in chosen]
         return points, chosen
 
-    def _term(self, term: Term, columns: Sequence[pa.Array]) -> Any:
+    def _term(self, term: mfotl.Term, columns: Sequence[pa.Array]) -> Any:
         match term:
-            case Variable(name) if name in self._places:
+            case mfotl.Variable(name) if name in self._places:
                 return columns[self._places[name]]
-            case Constant(value):
+            case mfotl.Constant(value):
                 return pa.scalar(value)
-            case Negative(inner):
+            case mfotl.Negative(inner):
                 return pc.negate_checked(self._term(inner, columns))
-            case Arithmetic(operator, left, right) if operator in _COMPUTED:
+            case mfotl.Arithmetic(operator, left, right) if operator in _COMPUTED:
                 return _COMPUTED[operator](self._term(left, columns), self._term(right, columns))
         raise AssertionError("terms are looked at before any data is read")
 

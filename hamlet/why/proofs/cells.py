@@ -12,27 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from hamlet.policies.analysis.terms import type_of
-from hamlet.policies.syntax.formula import (
-    Aggregation,
-    Comparison,
-    Exists,
-    Forall,
-    Formula,
-    Let,
-    LetPast,
-    Predicate,
-    Release,
-    Since,
-    Temporal,
-    TemporalMatch,
-    Trigger,
-    Until,
-    Variable,
-    children,
-    free_variables,
-    is_anonymous,
-    term_variables,
-)
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.signature import BUILT_IN, Signature
 from hamlet.why.proofs.points import Run, typed
 from hamlet.why.proofs.values import Others, Unknown, Valuation, fits, pattern_of, value_of
@@ -52,12 +32,14 @@ class Cells:
 
     # ----------------------------------------------------------------------------------------- quantifiers
 
-    def quantified(self, formula: Exists | Forall, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+    def quantified(
+        self, formula: mfotl.Exists | mfotl.Forall, v: Valuation, scope: Scope, low: int, high: int
+    ) -> Iterator[Run]:
         """The values of a quantifier."""
-        wanted = isinstance(formula, Exists)
+        wanted = isinstance(formula, mfotl.Exists)
         yield from self._any(formula.body, formula.variables, v, scope, low, high, wanted)
 
-    def defined(self, formula: Predicate, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+    def defined(self, formula: mfotl.Predicate, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
         """The values of a predicate that LET has given a meaning."""
         let, outer = scope.names[formula.name, len(formula.arguments)]
         inner, open_names = parameters_of(let, formula, v)
@@ -69,7 +51,7 @@ class Cells:
             yield from self._any(let.definition, open_names, inner, outer, low, high, True)
 
     def _any(
-        self, body: Formula, names: Sequence[str], v: Valuation, scope: Scope, low: int, high: int, wanted: bool
+        self, body: mfotl.Formula, names: Sequence[str], v: Valuation, scope: Scope, low: int, high: int, wanted: bool
     ) -> Iterator[Run]:
         for first, last, cells in self.split(body, names, v, scope, low, high):
             runs = [self._truths.of(body, {**v, **cell}, scope, first, last) for cell in cells]
@@ -78,7 +60,7 @@ class Cells:
                 yield start, end, wanted if wanted in values else None if None in values else not wanted
 
     def split(
-        self, body: Formula, names: Sequence[str], v: Valuation, scope: Scope, low: int, high: int
+        self, body: mfotl.Formula, names: Sequence[str], v: Valuation, scope: Scope, low: int, high: int
     ) -> list[tuple[int, int, list[Cell]]]:
         """Cells that together cover all values of the variables, for each part of a range of time-points."""
         used = [name for name in names if name in self._truths.free(body)]
@@ -87,7 +69,7 @@ class Cells:
             parts = [*self._busy(body, scope, low, high)]
         return [(first, last, self._cells(body, used, v, scope, first, last)) for first, last in parts]
 
-    def _busy(self, body: Formula, scope: Scope, low: int, high: int) -> Iterator[tuple[int, int]]:
+    def _busy(self, body: mfotl.Formula, scope: Scope, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Time-points with tuples that the body may read, each alone, and the ranges between them."""
         keys = {key for key in predicates(body) if key not in scope.names}
         if keys & BUILT_IN.keys():
@@ -104,7 +86,7 @@ class Cells:
             yield place, high
 
     def _cells(
-        self, body: Formula, names: Sequence[str], v: Valuation, scope: Scope, low: int, high: int
+        self, body: mfotl.Formula, names: Sequence[str], v: Valuation, scope: Scope, low: int, high: int
     ) -> list[Cell]:
         if not names:
             return [{}]
@@ -125,48 +107,59 @@ class Cells:
 
     # ----------------------------------------------------------------------------------- values that matter
 
-    def _matter(self, name: str, formula: Formula, v: Valuation, scope: Scope, low: int, high: int) -> dict[Any, Any]:
+    def _matter(
+        self, name: str, formula: mfotl.Formula, v: Valuation, scope: Scope, low: int, high: int
+    ) -> dict[Any, Any]:
         """The values of a variable that a formula can tell from others; variables without a value stand for any."""
         if low > high or name not in self._truths.free(formula):
             return {}
         match formula:
-            case Predicate():
+            case mfotl.Predicate():
                 return self._of_predicate(name, formula, v, scope, low, high)
-            case Comparison(_, left, right):
+            case mfotl.Comparison(_, left, right):
                 found: dict[Any, Any] = {}
                 for one, two in ((left, right), (right, left)):
-                    if isinstance(one, Variable) and one.name == name and name not in term_variables(two):
+                    if isinstance(one, mfotl.Variable) and one.name == name and name not in mfotl.term_variables(two):
                         value = value_of(two, v)
                         if isinstance(value, Others):
                             found |= {typed([each]): each for each in value.values}
                         elif not isinstance(value, Unknown):
                             found[typed([value])] = value
                 return found
-            case Exists(names, body) | Forall(names, body):
+            case mfotl.Exists(names, body) | mfotl.Forall(names, body):
                 inner = {other: each for other, each in v.items() if other not in names}
                 return self._matter(name, body, inner, scope, low, high)
-            case Let(body=body):
+            case mfotl.Let(body=body):
                 return self._matter(name, body, v, self._truths.inside(formula, scope), low, high)
-            case Aggregation():
+            case mfotl.Aggregation():
                 return self._of_aggregation(name, formula, v, scope, low, high)
-            case Temporal() | Since() | Until() | Trigger() | Release() | TemporalMatch():
+            case (
+                mfotl.Temporal()
+                | mfotl.Since()
+                | mfotl.Until()
+                | mfotl.Trigger()
+                | mfotl.Release()
+                | mfotl.TemporalMatch()
+            ):
                 low, high = self._reach(formula, low, high)
         found = {}
-        for child in children(formula):
+        for child in mfotl.children(formula):
             found |= self._matter(name, child, v, scope, low, high)
         return found
 
     def _of_predicate(
-        self, name: str, formula: Predicate, v: Valuation, scope: Scope, low: int, high: int
+        self, name: str, formula: mfotl.Predicate, v: Valuation, scope: Scope, low: int, high: int
     ) -> dict[Any, Any]:
         places = [
-            place for place, each in enumerate(formula.arguments) if isinstance(each, Variable) and each.name == name
+            place
+            for place, each in enumerate(formula.arguments)
+            if isinstance(each, mfotl.Variable) and each.name == name
         ]
         key = formula.name, len(formula.arguments)
         found: dict[Any, Any] = {}
         if key in scope.names:
             let, outer = scope.names[key]
-            if isinstance(let, LetPast):
+            if isinstance(let, mfotl.LetPast):
                 if (id(let), name) in self._inside:
                     return {}
                 self._inside.add((id(let), name))
@@ -174,10 +167,10 @@ class Cells:
             inner = {
                 parameter: value
                 for parameter, each in zip(let.parameters, formula.arguments, strict=True)
-                if not isinstance(each, Variable) or each.name != name
+                if not isinstance(each, mfotl.Variable) or each.name != name
                 if not isinstance(value := value_of(each, v), Unknown)
             }
-            if isinstance(let, LetPast):
+            if isinstance(let, mfotl.LetPast):
                 inner = {}  # at earlier time-points its parameters have other values
             for place in places:
                 found |= self._matter(let.parameters[place], let.definition, inner, outer, low, high)
@@ -197,7 +190,7 @@ class Cells:
         return found
 
     def _of_aggregation(
-        self, name: str, formula: Aggregation, v: Valuation, scope: Scope, low: int, high: int
+        self, name: str, formula: mfotl.Aggregation, v: Valuation, scope: Scope, low: int, high: int
     ) -> dict[Any, Any]:
         if name != formula.result:
             inner = {each: v[each] for each in formula.groups if each in v}
@@ -212,35 +205,37 @@ class Cells:
                 found[typed([value])] = value
         return found
 
-    def _reach(self, formula: Temporal | Timed | TemporalMatch, low: int, high: int) -> tuple[int, int]:
+    def _reach(self, formula: mfotl.Temporal | Timed | mfotl.TemporalMatch, low: int, high: int) -> tuple[int, int]:
         """The time-points that a temporal operator may look at from a range of them."""
         from hamlet.why.proofs.truth import is_past
 
         points = self._truths.points
-        if isinstance(formula, Temporal) and formula.operator in ("PREV", "NEXT"):
+        if isinstance(formula, mfotl.Temporal) and formula.operator in ("PREV", "NEXT"):
             return max(low - 1, 0), min(high + 1, points.last)
         bounds = formula.interval.ticks(points.per_second)
         if is_past(formula):
             return points.before(low, 0, bounds[1])[0], high
         return low, points.behind(high, 0, bounds[1])[1]
 
-    def _reaches(self, formula: Formula, scope: Scope) -> bool:
+    def _reaches(self, formula: mfotl.Formula, scope: Scope) -> bool:
         """Whether a formula reads other time-points."""
-        if isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch):
+        if isinstance(
+            formula, mfotl.Temporal | mfotl.Since | mfotl.Until | mfotl.Trigger | mfotl.Release | mfotl.TemporalMatch
+        ):
             return True
-        if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) in scope.names:
+        if isinstance(formula, mfotl.Predicate) and (formula.name, len(formula.arguments)) in scope.names:
             return True
-        return isinstance(formula, Let) or any(self._reaches(child, scope) for child in children(formula))
+        return isinstance(formula, mfotl.Let) or any(self._reaches(child, scope) for child in mfotl.children(formula))
 
     # ---------------------------------------------------------------------------------------- aggregations
 
-    def aggregated(self, formula: Aggregation, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+    def aggregated(self, formula: mfotl.Aggregation, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
         """The values of an aggregation."""
         for point in range(low, high + 1):
             value, known = self.aggregate(formula, {name: v[name] for name in formula.groups}, scope, point)
             yield point, point, _equals(v[formula.result], value) if known else None
 
-    def aggregate(self, formula: Aggregation, groups: Valuation, scope: Scope, point: int) -> tuple[Any, bool]:
+    def aggregate(self, formula: mfotl.Aggregation, groups: Valuation, scope: Scope, point: int) -> tuple[Any, bool]:
         """What an aggregation gives for a group, None for no row; and whether that is known."""
         names = [name for name in self._truths.free(formula.body) if name not in groups]
         ((_, _, cells),) = self.split(formula.body, names, groups, scope, point, point)
@@ -269,7 +264,7 @@ def _equals(wanted: Any, value: Any) -> bool | None:
     return typed([wanted]) == typed([value])
 
 
-def of_nothing(formula: Aggregation, kind: str) -> Any:
+def of_nothing(formula: mfotl.Aggregation, kind: str) -> Any:
     """What an aggregation without groups gives for no valuation."""
     if formula.operator == "CNT":
         return 0
@@ -294,39 +289,43 @@ def aggregate_of(operator: str, values: list[Any]) -> Any:
     return total if operator == "SUM" else total / len(values)
 
 
-def kind_of(name: str, formula: Formula, scope: Scope, signature: Signature) -> str:
+def kind_of(name: str, formula: mfotl.Formula, scope: Scope, signature: Signature) -> str:
     """The type of a variable, by the predicates, aggregations and constants that give it values."""
     match formula:
-        case Predicate(predicate, arguments):
+        case mfotl.Predicate(predicate, arguments):
             key = predicate, len(arguments)
             for place, each in enumerate(arguments):
-                if isinstance(each, Variable) and each.name == name:
+                if isinstance(each, mfotl.Variable) and each.name == name:
                     if key in scope.names:
                         let, outer = scope.names[key]
                         return kind_of(let.parameters[place], let.definition, outer, signature)
                     declared = signature.get(*key) or BUILT_IN.get(key)
                     return declared.types[place] if declared else ""
             return ""
-        case Comparison(_, left, right):
+        case mfotl.Comparison(_, left, right):
             for one, two in ((left, right), (right, left)):
-                if isinstance(one, Variable) and one.name == name and not any(True for _ in term_variables(two)):
+                if (
+                    isinstance(one, mfotl.Variable)
+                    and one.name == name
+                    and not any(True for _ in mfotl.term_variables(two))
+                ):
                     return type_of(two, {})
             return ""
-        case Aggregation(result, operator, variable, _, body) if result == name:
+        case mfotl.Aggregation(result, operator, variable, _, body) if result == name:
             given = {"CNT": "int", "AVG": "float", "MED": "float"}
             return given.get(operator) or kind_of(variable, body, scope, signature)
-        case Let(body=body):
+        case mfotl.Let(body=body):
             return kind_of(name, body, scope.with_let(formula), signature)
-    return next((found for each in children(formula) if (found := kind_of(name, each, scope, signature))), "")
+    return next((found for each in mfotl.children(formula) if (found := kind_of(name, each, scope, signature))), "")
 
 
-def predicates(formula: Formula) -> set[tuple[str, int]]:
+def predicates(formula: mfotl.Formula) -> set[tuple[str, int]]:
     """The predicates of a formula, by name and arity."""
-    own = {(formula.name, len(formula.arguments))} if isinstance(formula, Predicate) else set()
-    return own.union(*(predicates(child) for child in children(formula)))
+    own = {(formula.name, len(formula.arguments))} if isinstance(formula, mfotl.Predicate) else set()
+    return own.union(*(predicates(child) for child in mfotl.children(formula)))
 
 
-def parameters_of(let: Let, formula: Predicate, v: Valuation) -> tuple[Cell | None, tuple[str, ...]]:
+def parameters_of(let: mfotl.Let, formula: mfotl.Predicate, v: Valuation) -> tuple[Cell | None, tuple[str, ...]]:
     """The values of a LET's parameters at a use of its name, None where one has no value; those that are open.
 
     Of two parameters that one anonymous variable names, the second takes the first one's name.
@@ -334,7 +333,7 @@ def parameters_of(let: Let, formula: Predicate, v: Valuation) -> tuple[Cell | No
     inner: Cell = {}
     free: list[str] = []
     for parameter, each in zip(let.parameters, formula.arguments, strict=True):
-        if isinstance(each, Variable) and is_anonymous(each.name):
+        if isinstance(each, mfotl.Variable) and mfotl.is_anonymous(each.name):
             free.append(parameter)
             continue
         value = value_of(each, v)
@@ -356,4 +355,4 @@ def _value(runs: Sequence[Run], point: int) -> bool | None:
     return at(runs, point)
 
 
-__all__ = ["Cell", "Cells", "aggregate_of", "free_variables", "of_nothing", "parameters_of", "predicates"]
+__all__ = ["Cell", "Cells", "aggregate_of", "of_nothing", "parameters_of", "predicates"]

@@ -11,27 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from hamlet.policies.syntax.formula import (
-    Aggregation,
-    And,
-    Equiv,
-    Exists,
-    Forall,
-    Formula,
-    Implies,
-    Let,
-    LetPast,
-    Not,
-    Or,
-    Predicate,
-    Release,
-    Since,
-    Temporal,
-    TemporalMatch,
-    Trigger,
-    Until,
-    children,
-)
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.why.proofs.cells import parameters_of
 from hamlet.why.proofs.points import within
 from hamlet.why.proofs.truth import Scope, Three, Timed, Truths, connected, cost, is_dual, is_past, neighbour
@@ -42,7 +22,7 @@ from hamlet.why.proofs.values import Valuation, key_of
 class Node:
     """A claim: a formula holds, or not, from one time-point to another, for a valuation."""
 
-    formula: Formula
+    formula: mfotl.Formula
     valuation: Valuation
     low: int
     high: int
@@ -63,7 +43,7 @@ class _Request:
         From which time-point to which, a request that the answers follow from, and its time-points.
     """
 
-    formula: Formula
+    formula: mfotl.Formula
     valuation: Valuation
     scope: Scope
     holds: dict[int, bool] = field(default_factory=dict)
@@ -71,7 +51,7 @@ class _Request:
     nodes: list[Node] = field(default_factory=list)
 
 
-_Asked = tuple[Formula, Valuation, Scope, int, int]
+_Asked = tuple[mfotl.Formula, Valuation, Scope, int, int]
 
 
 class Unproved(Exception):
@@ -93,7 +73,7 @@ class Prover:
         self._todo: list[tuple[_Request, int, int]] = []
         self._apart: list[list[Node]] = []  # of formulas that may need themselves at other time-points
 
-    def prove(self, formula: Formula, valuation: Valuation, scope: Scope, point: int) -> list[Node]:
+    def prove(self, formula: mfotl.Formula, valuation: Valuation, scope: Scope, point: int) -> list[Node]:
         """The nodes of a proof, every one behind those that it follows from; the last is the claim.
 
         Raises
@@ -143,7 +123,7 @@ class Prover:
             node.below = list(dict.fromkeys(joined.get(id(each), each) for each in node.below))
         return _in_order(made[-1])
 
-    def _ask(self, formula: Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> _Request:
+    def _ask(self, formula: mfotl.Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> _Request:
         own = {name: valuation[name] for name in self._truths.free(formula)}
         key = self._truths.meaning(formula, scope), key_of(own)
         request = self._requests.get(key)
@@ -178,14 +158,14 @@ class Prover:
         if apart and len(request.nodes) > 1:
             self._apart.append(request.nodes)
 
-    def _recursive(self, formula: Formula, scope: Scope) -> bool:
+    def _recursive(self, formula: mfotl.Formula, scope: Scope) -> bool:
         """Whether a formula uses what LETPAST defines by itself, so that it may need itself at another time-point."""
-        if isinstance(formula, Predicate):
+        if isinstance(formula, mfotl.Predicate):
             let, outer = scope.names.get((formula.name, len(formula.arguments)), (None, scope))
-            return let is not None and (isinstance(let, LetPast) or self._recursive(let.definition, outer))
-        if isinstance(formula, Let):
+            return let is not None and (isinstance(let, mfotl.LetPast) or self._recursive(let.definition, outer))
+        if isinstance(formula, mfotl.Let):
             return self._recursive(formula.body, self._truths.inside(formula, scope))
-        return any(self._recursive(child, scope) for child in children(formula))
+        return any(self._recursive(child, scope) for child in mfotl.children(formula))
 
     # --------------------------------------------------------------------------------------------- reasons
 
@@ -193,45 +173,50 @@ class Prover:
         """The claims from which a node follows."""
         formula, v, scope, low, high = node.formula, node.valuation, request.scope, node.low, node.high
         match formula:
-            case Not(body):
+            case mfotl.Not(body):
                 yield body, v, scope, low, high
-            case Let(body=body):
+            case mfotl.Let(body=body):
                 yield body, v, self._truths.inside(formula, scope), low, high
-            case And() | Or() | Implies() | Equiv():
+            case mfotl.And() | mfotl.Or() | mfotl.Implies() | mfotl.Equiv():
                 yield from self._of_connective(formula, v, scope, low, high)
-            case Exists() | Forall():
-                wanted = isinstance(formula, Exists)
+            case mfotl.Exists() | mfotl.Forall():
+                wanted = isinstance(formula, mfotl.Exists)
                 yield from self._of_cells(formula.body, formula.variables, v, scope, node, wanted)
-            case Predicate():
+            case mfotl.Predicate():
                 key = formula.name, len(formula.arguments)
                 if key in scope.names:
                     let, outer = scope.names[key]
                     inner, names = parameters_of(let, formula, v)
                     assert inner is not None
                     yield from self._of_cells(let.definition, names, inner, outer, node, True)
-            case Aggregation():
+            case mfotl.Aggregation():
                 groups = {name: v[name] for name in formula.groups}
                 names = tuple(name for name in self._truths.free(formula.body) if name not in groups)
                 for point in range(low, high + 1):
                     ((_, _, cells),) = self._truths.cells.split(formula.body, names, groups, scope, point, point)
                     for cell in cells:
                         yield formula.body, {**groups, **cell}, scope, point, point
-            case Temporal("PREV" | "NEXT"):
+            case mfotl.Temporal("PREV" | "NEXT"):
                 for point in range(low, high + 1):
                     other = neighbour(self._points, formula, point)
                     if other is not None:
                         yield formula.body, v, scope, other, other
-            case Temporal():
+            case mfotl.Temporal():
                 yield from self._of_window(formula, v, scope, node)
-            case TemporalMatch():
+            case mfotl.TemporalMatch():
                 for point in range(low, high + 1):
                     yield from self._of_match(formula, v, scope, point)
-            case Since() | Until() | Trigger() | Release():
+            case mfotl.Since() | mfotl.Until() | mfotl.Trigger() | mfotl.Release():
                 for point in range(low, high + 1):
                     yield from self._of_between(formula, v, scope, point, node.holds)
 
     def _of_connective(
-        self, formula: And | Or | Implies | Equiv, v: Valuation, scope: Scope, low: int, high: int
+        self,
+        formula: mfotl.And | mfotl.Or | mfotl.Implies | mfotl.Equiv,
+        v: Valuation,
+        scope: Scope,
+        low: int,
+        high: int,
     ) -> Iterator[_Asked]:
         cheap, dear = sorted((formula.left, formula.right), key=cost)
         swapped = cheap is not formula.left
@@ -245,7 +230,7 @@ class Prover:
                     yield cheap, v, scope, start, end
 
     def _of_cells(
-        self, body: Formula, names: tuple[str, ...], v: Valuation, scope: Scope, node: Node, wanted: bool
+        self, body: mfotl.Formula, names: tuple[str, ...], v: Valuation, scope: Scope, node: Node, wanted: bool
     ) -> Iterator[_Asked]:
         last_witness = None
         for first, last, cells in self._truths.cells.split(body, names, v, scope, node.low, node.high):
@@ -260,7 +245,7 @@ class Prover:
                 )
                 yield body, {**v, **last_witness}, scope, point, point
 
-    def _of_window(self, formula: Temporal, v: Valuation, scope: Scope, node: Node) -> Iterator[_Asked]:
+    def _of_window(self, formula: mfotl.Temporal, v: Valuation, scope: Scope, node: Node) -> Iterator[_Asked]:
         bounds = formula.interval.ticks(self._points.per_second)
         reach = self._points.before if is_past(formula) else self._points.behind
         wanted = formula.operator in ("ONCE", "EVENTUALLY")
@@ -278,7 +263,7 @@ class Prover:
                 taken = found[-1][1]
             yield formula.body, v, scope, taken, taken
 
-    def _of_match(self, formula: TemporalMatch, v: Valuation, scope: Scope, point: int) -> Iterator[_Asked]:
+    def _of_match(self, formula: mfotl.TemporalMatch, v: Valuation, scope: Scope, point: int) -> Iterator[_Asked]:
         path = self._truths.paths(formula, v, scope, point, True)
         if path is not None:
             for part, at in path:
@@ -286,7 +271,7 @@ class Prover:
             return
         seen: set[tuple[int, int]] = set()
         self._truths.paths(formula, v, scope, point, None, seen)
-        parts = {id(part): part for part in children(formula)}
+        parts = {id(part): part for part in mfotl.children(formula)}
         for part_id, at in sorted(seen, key=lambda each: each[1]):
             yield parts[part_id], v, scope, at, at
 
@@ -316,7 +301,7 @@ class Prover:
         if low <= high:
             yield right, v, scope, low, high
 
-    def _throughout(self, left: Formula, v: Valuation, scope: Scope, near: int, point: int, wanted: bool) -> bool:
+    def _throughout(self, left: mfotl.Formula, v: Valuation, scope: Scope, near: int, point: int, wanted: bool) -> bool:
         low, high = (near + 1, point) if near <= point else (point, near - 1)
         return all(value is wanted for _, _, value in self._truths.of(left, v, scope, low, high))
 

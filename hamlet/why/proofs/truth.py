@@ -15,39 +15,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hamlet.policies.syntax.formula import (
-    Aggregation,
-    And,
-    Comparison,
-    Equiv,
-    Exists,
-    Forall,
-    Formula,
-    Implies,
-    Let,
-    LetPast,
-    Matches,
-    Not,
-    Or,
-    Predicate,
-    Release,
-    Since,
-    Substring,
-    Temporal,
-    TemporalMatch,
-    Trigger,
-    Truth,
-    Until,
-    children,
-    free_variables,
-)
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.signature import BUILT_IN, Signature
 from hamlet.why.proofs.matches import Path, Walk
 from hamlet.why.proofs.points import Points, Run, at, joined, within
 from hamlet.why.proofs.values import Others, Unknown, Valuation, fits, key_of, pattern_of, test
 
 Three = bool | None
-Timed = Since | Until | Trigger | Release
+Timed = mfotl.Since | mfotl.Until | mfotl.Trigger | mfotl.Release
 Asked = set[tuple[int, int]]  # ids of formulas and time-points
 
 
@@ -55,13 +30,13 @@ Asked = set[tuple[int, int]]  # ids of formulas and time-points
 class Scope:
     """The names that LET has given a meaning where a formula stands."""
 
-    names: dict[tuple[str, int], tuple[Let, Scope]]
+    names: dict[tuple[str, int], tuple[mfotl.Let, Scope]]
 
-    def with_let(self, let: Let) -> Scope:
+    def with_let(self, let: mfotl.Let) -> Scope:
         """This one with one name more; the definition of LETPAST knows its own name, too."""
         names = dict(self.names)
         made = Scope(names)
-        names[let.name, len(let.parameters)] = let, made if isinstance(let, LetPast) else self
+        names[let.name, len(let.parameters)] = let, made if isinstance(let, mfotl.LetPast) else self
         return made
 
 
@@ -83,17 +58,17 @@ class Truths:
         self._known: dict[Any, tuple[int, int, list[Run]]] = {}
         self._scopes: dict[tuple[int, int], Scope] = {}
         self._free: dict[int, tuple[str, ...]] = {}
-        self._texts: dict[Formula, tuple[int, frozenset[tuple[str, int]]]] = {}
+        self._texts: dict[mfotl.Formula, tuple[int, frozenset[tuple[str, int]]]] = {}
         self._meanings: dict[tuple[int, int], Any] = {}
 
-    def free(self, formula: Formula) -> tuple[str, ...]:
+    def free(self, formula: mfotl.Formula) -> tuple[str, ...]:
         """The free variables of a formula."""
         found = self._free.get(id(formula))
         if found is None:
-            found = self._free[id(formula)] = free_variables(formula)
+            found = self._free[id(formula)] = mfotl.free_variables(formula)
         return found
 
-    def meaning(self, formula: Formula, scope: Scope) -> Any:
+    def meaning(self, formula: mfotl.Formula, scope: Scope) -> Any:
         """Equal for formulas of one text whose names stand for the same, wherever they are in the file."""
         key = id(formula), id(scope)
         if key not in self._meanings:
@@ -104,14 +79,14 @@ class Truths:
             self._meanings[key] = text, tuple(known)
         return self._meanings[key]
 
-    def inside(self, let: Let, scope: Scope) -> Scope:
+    def inside(self, let: mfotl.Let, scope: Scope) -> Scope:
         """The scope of a LET's body; one for each place."""
         found = self._scopes.get((id(let), id(scope)))
         if found is None:
             found = self._scopes[id(let), id(scope)] = scope.with_let(let)
         return found
 
-    def of(self, formula: Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> list[Run]:
+    def of(self, formula: mfotl.Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> list[Run]:
         """The values of a formula from one time-point to another."""
         if high < low:
             return []
@@ -128,52 +103,52 @@ class Truths:
         self._known[key] = (min(low, first), max(high, last), runs)
         return within(runs, low, high)
 
-    def _runs(self, formula: Formula, own: Valuation, scope: Scope, low: int, high: int) -> list[Run]:
+    def _runs(self, formula: mfotl.Formula, own: Valuation, scope: Scope, low: int, high: int) -> list[Run]:
         real = self.points.real
         if not self.points.open_end or high < real:
             return joined(self._evaluate(formula, own, scope, low, high))
         runs = [*self._evaluate(formula, own, scope, low, real - 1)] if low < real else []
         return joined([*runs, (max(low, real), high, None)])
 
-    def now(self, formula: Formula, valuation: Valuation, scope: Scope, point: int) -> Three:
+    def now(self, formula: mfotl.Formula, valuation: Valuation, scope: Scope, point: int) -> Three:
         """The value of a formula at one time-point."""
         return self.of(formula, valuation, scope, point, point)[0][2]
 
-    def _evaluate(self, formula: Formula, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+    def _evaluate(self, formula: mfotl.Formula, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
         match formula:
-            case Truth():
+            case mfotl.Truth():
                 yield low, high, formula.value
-            case Comparison() | Substring() | Matches():
+            case mfotl.Comparison() | mfotl.Substring() | mfotl.Matches():
                 yield low, high, test(formula, v)
-            case Predicate():
+            case mfotl.Predicate():
                 yield from self._predicate(formula, v, scope, low, high)
-            case Not(body):
+            case mfotl.Not(body):
                 for first, last, value in self.of(body, v, scope, low, high):
                     yield first, last, None if value is None else not value
-            case And() | Or() | Implies() | Equiv():
+            case mfotl.And() | mfotl.Or() | mfotl.Implies() | mfotl.Equiv():
                 yield from self._connective(formula, v, scope, low, high)
-            case Exists() | Forall():
+            case mfotl.Exists() | mfotl.Forall():
                 yield from self.cells.quantified(formula, v, scope, low, high)
-            case Aggregation():
+            case mfotl.Aggregation():
                 yield from self.cells.aggregated(formula, v, scope, low, high)
-            case Let(body=body):
+            case mfotl.Let(body=body):
                 yield from self.of(body, v, self.inside(formula, scope), low, high)
-            case Temporal("PREV" | "NEXT"):
+            case mfotl.Temporal("PREV" | "NEXT"):
                 yield from self._neighbour(formula, v, scope, low, high)
-            case TemporalMatch():
+            case mfotl.TemporalMatch():
                 for point in range(low, high + 1):
                     yield point, point, self._matched(formula, v, scope, point)
-            case Temporal() | Since() | Until() | Trigger() | Release():
+            case mfotl.Temporal() | mfotl.Since() | mfotl.Until() | mfotl.Trigger() | mfotl.Release():
                 yield from self._window(formula, v, scope, low, high)
             case _:
                 raise TypeError(f"a {type(formula).__name__} is no formula")
 
     # ------------------------------------------------------------------------------------------ predicates
 
-    def _predicate(self, formula: Predicate, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+    def _predicate(self, formula: mfotl.Predicate, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
         key = formula.name, len(formula.arguments)
         if key in scope.names:
-            if isinstance(scope.names[key][0], LetPast):
+            if isinstance(scope.names[key][0], mfotl.LetPast):
                 for point in range(low):  # what lies before is known when it is asked for
                     self.of(formula, v, scope, point, point)
             yield from self.cells.defined(formula, v, scope, low, high)
@@ -207,7 +182,12 @@ class Truths:
     # ----------------------------------------------------------------------------------------- connectives
 
     def _connective(
-        self, formula: And | Or | Implies | Equiv, v: Valuation, scope: Scope, low: int, high: int
+        self,
+        formula: mfotl.And | mfotl.Or | mfotl.Implies | mfotl.Equiv,
+        v: Valuation,
+        scope: Scope,
+        low: int,
+        high: int,
     ) -> Iterator[Run]:
         first, second = formula.left, formula.right
         swapped = cost(first) > cost(second)
@@ -223,7 +203,7 @@ class Truths:
 
     # -------------------------------------------------------------------------------------------- temporal
 
-    def _neighbour(self, formula: Temporal, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+    def _neighbour(self, formula: mfotl.Temporal, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
         step = -1 if formula.operator == "PREV" else 1
         for point in range(low, high + 1):
             other = neighbour(self.points, formula, point)
@@ -234,14 +214,16 @@ class Truths:
             else:
                 yield point, point, self.now(formula.body, v, scope, other)
 
-    def _window(self, formula: Temporal | Timed, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+    def _window(
+        self, formula: mfotl.Temporal | Timed, v: Valuation, scope: Scope, low: int, high: int
+    ) -> Iterator[Run]:
         bounds = formula.interval.ticks(self.points.per_second)
         past = is_past(formula)
         reach = self.points.before if past else self.points.behind
         windows = [reach(point, *bounds) for point in range(low, high + 1)]
         first = min((one for one, two in windows if one <= two), default=0)
         last = max((two for one, two in windows if one <= two), default=-1)
-        if isinstance(formula, Temporal):
+        if isinstance(formula, mfotl.Temporal):
             runs = self.of(formula.body, v, scope, first, last)
             wanted = formula.operator in ("ONCE", "EVENTUALLY")
             for point, (one, two) in enumerate(windows, low):
@@ -252,21 +234,27 @@ class Truths:
             inside = within(runs, one, two) if one <= two else []
             yield point, point, self._between(formula, v, scope, point, inside)
 
-    def _matched(self, formula: TemporalMatch, v: Valuation, scope: Scope, point: int) -> Three:
+    def _matched(self, formula: mfotl.TemporalMatch, v: Valuation, scope: Scope, point: int) -> Three:
         """MATCHP and MATCHF at one time-point."""
         if self.paths(formula, v, scope, point, True) is not None:
             return True
         return False if self.paths(formula, v, scope, point, None) is None else None
 
     def paths(
-        self, formula: TemporalMatch, v: Valuation, scope: Scope, point: int, least: Three, seen: Asked | None = None
+        self,
+        formula: mfotl.TemporalMatch,
+        v: Valuation,
+        scope: Scope,
+        point: int,
+        least: Three,
+        seen: Asked | None = None,
     ) -> Path | None:
         """What a match asks for, None where there is none; with `least` None what is unknown may hold, too.
 
         What was asked on the way and fails is added to `seen`.
         """
 
-        def holds(part: Formula, at: int) -> bool:
+        def holds(part: mfotl.Formula, at: int) -> bool:
             value = self.now(part, v, scope, at)
             if value is False and seen is not None:
                 seen.add((id(part), at))
@@ -330,7 +318,7 @@ def built_in(name: str, point: int, points: Points) -> tuple[int, ...]:
     return {"tp": (number,), "ts": (time,), "tpts": (number, time)}[name]
 
 
-def neighbour(points: Points, formula: Temporal, point: int) -> int | None:
+def neighbour(points: Points, formula: mfotl.Temporal, point: int) -> int | None:
     """The time-point that PREV or NEXT looks at, None where there is none at such a distance."""
     other = point - 1 if formula.operator == "PREV" else point + 1
     if not 0 <= other <= points.last:
@@ -342,43 +330,49 @@ def neighbour(points: Points, formula: Temporal, point: int) -> int | None:
     return other if distance >= low and (high is None or distance <= high) else None
 
 
-def is_past(formula: Formula) -> bool:
+def is_past(formula: mfotl.Formula) -> bool:
     """Whether a temporal operator looks back."""
-    if isinstance(formula, Temporal | TemporalMatch):
+    if isinstance(formula, mfotl.Temporal | mfotl.TemporalMatch):
         return formula.operator in ("PREV", "ONCE", "HISTORICALLY", "MATCHP")
-    return isinstance(formula, Since | Trigger)
+    return isinstance(formula, mfotl.Since | mfotl.Trigger)
 
 
-def is_dual(formula: Formula) -> bool:
+def is_dual(formula: mfotl.Formula) -> bool:
     """Whether an operator of two sides is the opposite of SINCE or UNTIL over the opposites of its sides."""
-    return isinstance(formula, Trigger | Release)
+    return isinstance(formula, mfotl.Trigger | mfotl.Release)
 
 
-def cost(formula: Formula) -> int:
+def cost(formula: mfotl.Formula) -> int:
     """How much a formula asks to be looked at: less is looked at first."""
     match formula:
-        case Truth() | Comparison() | Substring() | Matches():
+        case mfotl.Truth() | mfotl.Comparison() | mfotl.Substring() | mfotl.Matches():
             return 0
-        case Predicate():
+        case mfotl.Predicate():
             return 1
-        case Not(body):
+        case mfotl.Not(body):
             return cost(body)
-        case Aggregation() | Exists() | Forall():
-            return 20 + sum(cost(child) for child in children(formula))
-        case Temporal() | Since() | Until() | Trigger() | Release() | TemporalMatch():
-            return 5 + sum(cost(child) for child in children(formula))
-    return 1 + sum(cost(child) for child in children(formula))
+        case mfotl.Aggregation() | mfotl.Exists() | mfotl.Forall():
+            return 20 + sum(cost(child) for child in mfotl.children(formula))
+        case (
+            mfotl.Temporal() | mfotl.Since() | mfotl.Until() | mfotl.Trigger() | mfotl.Release() | mfotl.TemporalMatch()
+        ):
+            return 5 + sum(cost(child) for child in mfotl.children(formula))
+    return 1 + sum(cost(child) for child in mfotl.children(formula))
 
 
 _TABLES: dict[type, Callable[[Three, Three], Three]] = {
-    And: lambda one, two: False if one is False or two is False else (None if one is None or two is None else True),
-    Or: lambda one, two: True if one is True or two is True else (None if one is None or two is None else False),
-    Implies: lambda one, two: True if one is False or two is True else (None if one is None or two is None else False),
-    Equiv: lambda one, two: None if one is None or two is None else one is two,
+    mfotl.And: lambda one, two: (
+        False if one is False or two is False else (None if one is None or two is None else True)
+    ),
+    mfotl.Or: lambda one, two: True if one is True or two is True else (None if one is None or two is None else False),
+    mfotl.Implies: lambda one, two: (
+        True if one is False or two is True else (None if one is None or two is None else False)
+    ),
+    mfotl.Equiv: lambda one, two: None if one is None or two is None else one is two,
 }
 
 
-def connected(formula: And | Or | Implies | Equiv, one: Three, two: Three) -> Three:
+def connected(formula: mfotl.And | mfotl.Or | mfotl.Implies | mfotl.Equiv, one: Three, two: Three) -> Three:
     """The value of a connective, by those of its operands."""
     return _TABLES[type(formula)](one, two)
 
@@ -398,9 +392,9 @@ __all__ = [
 ]
 
 
-def _names(formula: Formula) -> Iterator[tuple[str, int]]:
+def _names(formula: mfotl.Formula) -> Iterator[tuple[str, int]]:
     """The predicates of a formula."""
-    if isinstance(formula, Predicate):
+    if isinstance(formula, mfotl.Predicate):
         yield formula.name, len(formula.arguments)
-    for child in children(formula):
+    for child in mfotl.children(formula):
         yield from _names(child)

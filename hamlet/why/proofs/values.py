@@ -13,16 +13,7 @@ from typing import Any
 from hamlet.errors import DataError
 from hamlet.policies.analysis.comparisons import COMPARE, compile_pattern
 from hamlet.policies.analysis.terms import compiled
-from hamlet.policies.syntax.formula import (
-    Comparison,
-    Constant,
-    Matches,
-    Substring,
-    Term,
-    Variable,
-    is_anonymous,
-    term_variables,
-)
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.why.proofs.points import typed
 
 
@@ -62,14 +53,14 @@ def key_of(valuation: Valuation) -> tuple[Any, ...]:
     return tuple((name, each if isinstance(each, Others) else typed([each])) for name, each in valuation.items())
 
 
-def value_of(term: Term, valuation: Valuation) -> Any:
+def value_of(term: mfotl.Term, valuation: Valuation) -> Any:
     """The value of a term; Others of a variable that has many; UNKNOWN where it has none."""
     match term:
-        case Constant(value):
+        case mfotl.Constant(value):
             return value
-        case Variable(name):
+        case mfotl.Variable(name):
             return valuation.get(name, UNKNOWN)
-    if any(isinstance(valuation.get(name, UNKNOWN), Others | Unknown) for name in term_variables(term)):
+    if any(isinstance(valuation.get(name, UNKNOWN), Others | Unknown) for name in mfotl.term_variables(term)):
         return UNKNOWN
     try:
         return compiled(term)(dict(valuation))
@@ -77,16 +68,16 @@ def value_of(term: Term, valuation: Valuation) -> Any:
         return UNKNOWN
 
 
-def test(formula: Comparison | Substring | Matches, valuation: Valuation) -> bool | None:
+def test(formula: mfotl.Comparison | mfotl.Substring | mfotl.Matches, valuation: Valuation) -> bool | None:
     """Whether a comparison holds, None where the values do not tell."""
     match formula:
-        case Matches(term, pattern):
+        case mfotl.Matches(term, pattern):
             text = value_of(term, valuation)
             return None if _many(text) else compile_pattern(pattern).found(str(text))
-        case Substring(left, right):
+        case mfotl.Substring(left, right):
             one, two = value_of(left, valuation), value_of(right, valuation)
             return None if _many(one) or _many(two) else one in two
-        case Comparison(operator, left, right):
+        case mfotl.Comparison(operator, left, right):
             one, two = value_of(left, valuation), value_of(right, valuation)
             if not (_many(one) or _many(two)):
                 return COMPARE[operator](one, two)
@@ -101,10 +92,12 @@ def _many(value: Any) -> bool:
     return isinstance(value, Others | Unknown)
 
 
-def pattern_of(arguments: Iterable[Term], valuation: Valuation) -> list[Any]:
+def pattern_of(arguments: Iterable[mfotl.Term], valuation: Valuation) -> list[Any]:
     """What the values of a tuple must be: a value, Others, UNKNOWN for any, or the name of an anonymous variable."""
     return [
-        _Anonymous(each.name) if isinstance(each, Variable) and is_anonymous(each.name) else value_of(each, valuation)
+        _Anonymous(each.name)
+        if isinstance(each, mfotl.Variable) and mfotl.is_anonymous(each.name)
+        else value_of(each, valuation)
         for each in arguments
     ]
 
