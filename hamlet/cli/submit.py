@@ -239,8 +239,8 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
     """A job for a file of SQL with row patterns."""
     context = click.get_current_context()
     heard = {"workload", "source", "output", "quiet", "stream", "master", "input_format", "output_format"}
-    heard |= {*_STREAM_DEFAULTS, "slices", "partitions", "delimiter", "bad_rows"} if stream else {"overwrite"}
-    heard |= {"missing_columns"}
+    heard |= {*_STREAM_DEFAULTS, "slices", "partitions", "bad_rows"} if stream else {"overwrite"}
+    heard |= {"missing_columns", "delimiter"}
     for parameter in context.command.params:
         name = str(parameter.name)
         if name not in heard and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
@@ -261,6 +261,7 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
         input_format=options["input_format"],
         output_format=options["output_format"] or "parquet",
         overwrite=options["overwrite"],
+        delimiter=options["delimiter"],
         keep=[workload],
         missing_columns=options["missing_columns"],
     )

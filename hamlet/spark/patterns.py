@@ -148,6 +148,8 @@ def submit(
         ``rows``, and ``notes`` about columns that files lack.
     """
     chosen = made_of(Once, options, ("source", "dialect"))
+    if chosen.form.drops:
+        raise OptionError("bad_rows='drop' (--bad-rows drop) is not heard here: Spark reads the files of row patterns")
     script = parsed(text, dialect, source)
     paths: Mapping[str, Sequence[str]] = named_tables(script, inputs)
     place = destination(output, chosen, [path for group in paths.values() for path in group])
@@ -330,8 +332,8 @@ def _read(
         raise DataError(f"{paths[0]} and other files of one table have several formats; give files of one format")
     listed = [path if place is None else str(place.absolute()) for place, path in zip(places, paths, strict=True)]
     reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True)
-    if any(each.suffix == ".tsv" for each in known):
-        reader = reader.option("sep", "\t")
+    if form.delimiter is not None or any(each.suffix == ".tsv" for each in known):
+        reader = reader.option("sep", form.delimiter or "\t")
     if any(each is None for each in places):
         return reader.load(listed)
     files = [

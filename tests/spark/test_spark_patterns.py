@@ -142,6 +142,16 @@ def test_submit_writes_the_rows_of_each_query(spark: SparkSession, tmp_path: Pat
     assert main([*call, str(tmp_path / "ticks.parquet"), "--overwrite", "--where", "price > 1"]) != 0
 
 
+@pytest.mark.usefixtures("spark")
+def test_fields_of_csv_are_separated_as_is_said(tmp_path: Path) -> None:
+    (tmp_path / "ticks.csv").write_text("ts;price\n1;2\n2;3\n3;1\n")
+    text = f"SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n {RISES})"
+    places = [str(tmp_path / "ticks.csv")], str(tmp_path / "out")
+    assert hamlet.spark.submit(text, *places, delimiter=";") == {"rows": 1, "notes": []}
+    with pytest.raises(OptionError, match="bad_rows='drop'"):
+        hamlet.spark.submit(text, *places, delimiter=";", bad_rows="drop", overwrite=True)
+
+
 def test_a_skip_that_gets_nowhere_is_said_with_its_row(frames: dict[str, DataFrame]) -> None:
     from pyspark.errors import PythonException
 
