@@ -56,6 +56,17 @@ output t @2Hz := s("y").hold(or: 7.0) - s("y").aggregate(over: 4s, using: min).d
         check(text, events, results.why(row))
 
 
+def test_what_is_read_before_the_first_step_is_no_claim_about_the_last() -> None:
+    text = """input i: Int64
+output s(p: Int64) spawn with i eval when i = p with i
+output t @i := s(0).offset(by: -2.5s).defaults(to: 1) + i
+"""
+    events = [{"time": 1.0, "i": value} for value in (6, 0, 5)]
+    results = run(Specification.parse(text), events, values=True)
+    for value in (7, 1, 6):
+        check(text, events, results.why({"stream": "t", "value": value}))
+
+
 def test_a_trigger_that_did_not_fire() -> None:
     results = run(Specification.parse(TEXT), EVENTS)
     evidence = results.why({"trigger": 0, "time": 4.0})

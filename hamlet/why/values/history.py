@@ -195,7 +195,7 @@ class Witness(StreamReader):
         elif read.access not in (Access.NOW, Access.GET, Access.FRESH):
             last = step - 1
             first = self._before(target, last, read.amount)
-        if first <= last:
+        if 0 <= first <= last:  # before the first step nobody has a value
             self.asked.append((*target, first, last))
         return super()._read(read)
 
