@@ -254,10 +254,6 @@ def csv_texts(column: pa.Array) -> list[str]:
     return _texts(column, _csv_value, "")
 
 
-def _monpoly_texts(column: pa.Array) -> list[str]:
-    return _texts(column, _monpoly_value, "")
-
-
 def _texts(column: pa.Array, value_text: Callable[[Any], str], null: str) -> list[str]:
     """Texts of values; each distinct text or time is turned once."""
     kind = column.type

@@ -178,11 +178,6 @@ class CompiledClass:
     carried: dict[str, tuple[int, ...]]
     line: Line = Shifted()
 
-    @cached_property
-    def tells_apart(self) -> bool:
-        """Whether some query needs to know the events that several partitions take from one another."""
-        return any(key.kind == "events" for query in self.queries for key in query.layout.keys)
-
     @property
     def broadcasts(self) -> bool:
         """Whether some type's events belong to several partitions."""
