@@ -205,8 +205,8 @@ def _common(events: Mapping[str, pa.Table], windows: tuple[int, int], keys: Iter
         edges += [first, past]
         steps += [np.ones(len(first), np.int64), np.full(len(past), -1, np.int64)]
         start += len(each)
-    place, step = np.concatenate(edges), np.concatenate(steps)
-    order = np.lexsort((step, place))  # ranges are half-open: what ends somewhere ends before what begins there
+    edge, step = np.concatenate(edges), np.concatenate(steps)
+    order = np.lexsort((step, edge))  # ranges are half-open: what ends somewhere ends before what begins there
     return int(np.cumsum(step[order]).max(initial=0)) == len(times)
 
 
