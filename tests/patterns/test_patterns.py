@@ -42,6 +42,11 @@ def labels(pattern: str, text: str, define: str = "", more: str = "") -> list[st
     return [each["w"] or "" for each in found]
 
 
+def test_count_of_nothing_counts_rows() -> None:
+    clause = "ORDER BY ts MEASURES COUNT() AS n, FINAL COUNT() AS m PATTERN (a+) DEFINE a AS COUNT() < 3"
+    assert rows(clause, pa.table({"ts": [1, 2, 3], "v": [1, 2, None]})) == [{"n": 2, "m": 2}, {"n": 1, "m": 1}]
+
+
 def test_a_v_shape() -> None:
     found = rows(
         """PARTITION BY symbol ORDER BY ts

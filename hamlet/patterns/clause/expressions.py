@@ -615,6 +615,8 @@ class _Scope:
         condition, behind = self._tail(behind, last, ("FILTER",), 1, inner)
         variable = self._one_variable(inner, span)
         function = self.tokens[place].text
+        if function.upper() == "COUNT" and not values.strip():
+            values = "*"  # as Trino and DuckDB read COUNT(); Spark SQL has none
         if inner.star and (values.strip() != "*" or function.upper() != "COUNT"):
             self._error("a variable's rows (a.*) are counted alone", span, "COUNT(a.*)")
         found = Aggregation(
