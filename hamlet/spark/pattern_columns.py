@@ -162,11 +162,23 @@ class Columns:
             f"{_ORDER.format(i)} {'DESC' if each.descending else 'ASC'} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
             for i, each in enumerate(meaning.clause.order)
         ]
-        partition = ", ".join(_KEY.format(i) for i in range(len(keys)))
-        by = f"PARTITION BY {partition} " if keys else ""
-        self._over = f"WINDOW {_WINDOW} AS ({by}ORDER BY {', '.join([*items, INPUT])})"
+        self._partition = ", ".join(_KEY.format(i) for i in range(len(keys)))
+        self._items = ", ".join([*items, INPUT])
+        by = f"PARTITION BY {self._partition} " if keys else ""
+        self._over = f"WINDOW {_WINDOW} AS ({by}ORDER BY {self._items})"
         self.computed: dict[str, str] = {}  # columns by their texts
         self._kinds: dict[str, str] = {}
+
+    def in_order(self) -> DataFrame:
+        """The rows exchanged and in order, to be kept for several clauses."""
+        if not self._partition:
+            return self._spark.sql(f"{self._inner} ORDER BY {self._items}")
+        by = f"DISTRIBUTE BY {self._partition} SORT BY {self._partition}, {self._items}"
+        return self._spark.sql(f"SELECT * FROM ({self._inner}) {by}")
+
+    def read_from(self, view: str) -> None:
+        """Read rows that are in order."""
+        self._inner = f"SELECT * FROM {view}"
 
     # What the host of expressions is asked.
 
@@ -236,12 +248,20 @@ class Columns:
             self._reports.error(wrong.message, read.expression.span, wrong.hint)
 
     def check_order(self) -> None:
-        """Report what Spark says against PARTITION BY and ORDER BY."""
+        """Report what Spark says against PARTITION BY and ORDER BY.
+
+        Raises
+        ------
+        Failed
+        """
+        known = len(self._reports.errors)
         for each in (*self._meaning.partition, *self._meaning.order):
             try:
                 _ = self._spark.sql(f"SELECT ({each.text}) AS v FROM ({self._missing()})").schema
             except AnalysisException as error:
                 report(self._reports, each, error)
+        if len(self._reports.errors) > known:
+            raise Failed
 
     def _missing(self) -> str:
         """A row of NULL."""
@@ -303,8 +323,6 @@ class Clause:
         columns, layout = self.columns, self.layout
         known = len(self.reports.errors)
         columns.check_order()
-        if len(self.reports.errors) > known:
-            raise Failed
         layout.keys = [columns.column(_KEY.format(place)) for place in range(len(self.meaning.partition))]
         texts = self._conditions()
         try:
@@ -374,9 +392,10 @@ class Clause:
         readings = [each for read in meaning.measures for each in read.readings]
         layout.every_row = any(_is_computed(each) for each in readings)
         given = layout.outputs
-        own = [POINT, MATCHED, NUMBER]
+        own = [MATCHED] * (meaning.clause.rows == "unmatched")
+        own += [NUMBER] * any(each.reads_number for each in meaning.measures)
         if layout.every_row:
-            own += [TASK, MATCH, AT, SHOWN, LABEL, VARIABLE]
+            own = [POINT, MATCHED, NUMBER, TASK, MATCH, AT, SHOWN, LABEL, VARIABLE]
         given += [Output(name, name) for name in own]
         checked: list[tuple[str, Read]] = []
         used: dict[str, None] = {}
@@ -407,6 +426,8 @@ class Clause:
             column = text if text in layout.keys else self.columns.column(text)
             given.append(Output(f"__hamlet_shown_{place}", "shown", column))
         self._shown = {text: f"__hamlet_shown_{place}" for place, (_, text) in enumerate(plain)}
+        if not plain and not meaning.measures:
+            given.append(Output(POINT, POINT))
         return checked
 
     def _used(self, text: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ import contextlib
 import re
 import shutil
 import uuid
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -159,10 +160,12 @@ def submit(
         tables = {name: _read(spark, group, chosen.input_format, chosen.form, notes) for name, group in paths.items()}
         if all(each.isEmpty() for each in tables.values()):
             notes.append(NO_EVENTS)
-        frames = _Text(text, dialect, source, MAX_STEPS, spark).frames(tables)
+        statements = _Text(text, dialect, source, MAX_STEPS, spark, shares=True)
+        frames = statements.frames(tables)
         with staged(*place) as fresh, watched(spark.sparkContext, "matching", chosen.progress):
             for number, frame in enumerate(frames, 1):
                 rows += _write(frame, fresh / folder_name(f"q{number}"), chosen.output_format)
+        statements.forget()
     return {"rows": rows, "notes": notes}
 
 
@@ -387,12 +390,28 @@ class _Text:
         max_steps: int,
         spark: SparkSession,
         streaming: tuple[int | None, Lateness, str] = (None, 0, "error"),
+        shares: bool = False,
     ) -> None:
         self._script = parsed(text, dialect, source)
         self._streaming = streaming
         self._spark, self._max_steps = spark, max_steps
         self._zone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
         self._reports = self._script.reports()
+        orders = (self._order(clause) for each in self._script.statements for clause in each.clauses)
+        self._shared = {order for order, times in Counter(orders).items() if times > 1} if shares else set()
+        self._kept: dict[tuple[str, ...], list[tuple[DataFrame, str]]] = defaultdict(list)
+
+    def _order(self, clause: Clause) -> tuple[str, ...]:
+        """The table of a clause and how it is partitioned and ordered, as written."""
+        text = self._script.text
+        ordered = (f"{each.expression.text} {each.descending} {each.nulls_first}" for each in clause.order)
+        return text[clause.source.start : clause.source.end].strip(), *(e.text for e in clause.partition), "", *ordered
+
+    def forget(self) -> None:
+        """Let go of rows that were kept for several clauses."""
+        for group in self._kept.values():
+            for _, kept in group:
+                self._spark.catalog.dropTempView(kept)  # and its rows
 
     def frames(self, tables: Mapping[str, DataFrame]) -> list[DataFrame]:
         """The rows of each query of the text, computed when they are asked for.
@@ -483,10 +502,20 @@ class _Text:
             self._reports, clause, statement.tokens, aggregates, frame.columns, translate, quoting_of(dialect)
         )
         view, given = (f"hamlet_{each}_{uuid.uuid4().hex}" for each in ("rows", "given"))
+        source = frame
         if INPUT not in frame.columns:
             frame = frame.withColumn(INPUT, monotonically_increasing_id())
         views.name(view, frame)
         columns = Columns(self._spark, view, frame.schema, meaning, self._reports)
+        order = self._order(clause)
+        if order in self._shared:
+            columns.check_order()
+            kept = next((kept for known, kept in self._kept[order] if known.sameSemantics(source)), None)
+            if kept is None:
+                kept = f"{view}_kept"
+                columns.in_order().persist().createOrReplaceTempView(kept)
+                self._kept[order].append((source, kept))
+            columns.read_from(kept)
         host = SparkClause(self._spark, meaning, columns, self._reports)
         rows = host.prepare()
         layout, asked = host.layout, None

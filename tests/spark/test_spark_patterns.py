@@ -152,6 +152,24 @@ def test_fields_of_csv_are_separated_as_is_said(tmp_path: Path) -> None:
         hamlet.spark.submit(text, *places, delimiter=";", bad_rows="drop", overwrite=True)
 
 
+def test_statements_of_one_table_and_order_share_an_exchange(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
+    from hamlet.spark.patterns import _Text
+
+    asked = [STATEMENTS[place] for place in (0, 3, 5)]
+    text = _Text("; ".join([*asked, STATEMENTS[2]]), "spark", "<sql>", 10_000, spark, shares=True)
+    given = text.frames(frames)
+    for frame, statement in zip(given, [*asked, STATEMENTS[2]], strict=True):
+        rows = frame.toArrow().to_pylist()
+        expected = hamlet.sql(statement, {"ticks": ticks(1)}, dialect="spark").rows()
+        assert values(rows) == values(expected)
+        plan: str = frame._jdf.queryExecution().executedPlan().toString()
+        own = plan.split("InMemoryRelation")[0]
+        assert ("InMemoryTableScan" in plan) == (statement in asked)
+        assert ("Exchange" in own or "Sort [" in own) == (statement not in asked)
+    text.forget()
+    assert not any(each.name.endswith("_kept") for each in spark.catalog.listTables())
+
+
 def test_a_skip_that_gets_nowhere_is_said_with_its_row(frames: dict[str, DataFrame]) -> None:
     from pyspark.errors import PythonException
 
