@@ -1,7 +1,8 @@
 """Random row patterns over random tables: each as SQL, and as what the oracle takes.
 
 ``python -m tests.random_patterns --seeds 0:1000`` compares; the first case that differs is printed. With ``--pushed``
-rows come one by one and values may be decimals; most of these cases need no host. With ``--wild``
+rows come one by one and values may be decimals; most of these cases need no host. With ``--mutated`` statements have
+mistakes, and none may give a traceback or take a second. With ``--wild``
 values lie around 2^31, 2^53 and 2^63 or are floats, times are over all of int64 with silences, and there may be 65 to
 150 rows; each case is matched over a table and over files of other columns, and pushed in 1, 63 to 66 or 100,000 rows.
 """
@@ -14,6 +15,7 @@ import random
 import re
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -546,6 +548,59 @@ def compare_pushed(seed: int) -> bool | None:
     return Matcher(case.sql, case.table.schema)._can_direct
 
 
+MORE = """( ) , ; * + ? | {- -} {2} ^ $ . .. :: -> [ ] PREV( FIRST( LAST( NEXT( SUM( COUNT(*) CLASSIFIER() RUNNING FINAL
+    MATCH_NUMBER() PATTERN DEFINE MEASURES SUBSET WITHIN WITH UNMATCHED ROWS SELECT FROM WHERE ORDER BY AS x u.v a.b.c 1
+    -1 0.5 1e3 'text' "q NULL true NOT IN AND OR IS CASE WHEN END OVER DISTINCT CAST( AS DATE) é -- /* $$ {1,99}"""
+
+
+def mutated(seed: int) -> tuple[str, Case]:
+    """A statement of which some tokens were left out, doubled, swapped or put in."""
+    dice = random.Random(seed)
+    case = Generator(seed).case()
+    tokens = re.findall(r"\s+|\w+|.", case.sql)
+    for _ in range(dice.choice((1, 1, 2, 3, 6))):
+        place, other = dice.randrange(len(tokens)), dice.randrange(len(tokens))
+        kind = dice.randrange(5)
+        if kind == 0 and len(tokens) > 5:
+            del tokens[place : place + dice.choice((1, 1, 2, 5))]
+        elif kind == 1:
+            tokens.insert(place, tokens[other])
+        elif kind == 2:
+            tokens[place], tokens[other] = tokens[other], tokens[place]
+        else:
+            tokens.insert(place, f" {dice.choice(MORE.split())} ")
+    return "".join(tokens), case
+
+
+def check_mutated(seed: int) -> str:
+    """Run one: 'rows', or 'refused' by an error with its places and without names of this project, within a second."""
+    text, case = mutated(seed)
+    began, said = time.process_time(), None
+    try:
+        hamlet.sql(text, {"t": case.table})
+    except hamlet.HamletError as error:
+        said = error
+    took = time.process_time() - began
+    assert took < 1, f"seed {seed} took {took:.1f} s\n{text}"
+    if said is None:
+        return "rows"
+    assert "__hamlet" not in str(said), f"seed {seed}\n{text}\n{said}"
+    for each in getattr(said, "diagnostics", ()):
+        assert 0 <= each.span.start <= each.span.end <= len(text), f"seed {seed}\n{text}\n{said}"
+    return "refused"
+
+
+def _main_mutated(low: int, high: int) -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(low, high):
+        try:
+            counts[check_mutated(seed)] += 1
+        except BaseException as error:
+            counts["failed"] += 1
+            sys.stdout.write(f"seed {seed}: {type(error).__name__}: {error}\n{mutated(seed)[0]}\n")
+    sys.stdout.write(f"{dict(counts)}\n")
+
+
 def _main_pushed(low: int, high: int) -> None:
     counts = Counter(compare_pushed(seed) for seed in range(low, high))
     sys.stdout.write(f"{counts[True] + counts[False]} cases agree, {counts[True]} of them without the host\n")
@@ -598,12 +653,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", default="0:1000")
     parser.add_argument("--wild", action="store_true", help="values and times at the edges of their types")
+    parser.add_argument("--mutated", action="store_true", help="run statements with mistakes: none gives a traceback")
     parser.add_argument("--pushed", action="store_true", help="compare rows that come one by one with a run")
     parser.add_argument("--spark", action="store_true", help="compare jobs on Spark with the oracle")
     given = parser.parse_args()
     low, high = map(int, given.seeds.split(":"))
     if given.wild:
         _main_wild(low, high)
+        return
+    if given.mutated:
+        _main_mutated(low, high)
         return
     if given.pushed:
         _main_pushed(low, high)

@@ -1,6 +1,6 @@
 """Matches, and what may be reached from a row and a step, for other ways of matching."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef enum:  # what follows a match
@@ -19,6 +19,16 @@ cdef struct Counter:         # a step that takes many rows; by row of the partit
     int64_t* before         # the farthest such row up to there
     int64_t* queue          # bounded: rows of a window, the nearest ends first
     int64_t head, tail
+
+
+cdef struct Moved:           # steps that take a row and lie equally far from the step that follows them
+    int32_t by
+    uint64_t steps
+
+
+cdef struct Follow:          # a step that takes none, and those that it leads to
+    int32_t kind
+    uint64_t step, leads_to
 
 
 cdef class Matches:
@@ -45,11 +55,21 @@ cdef class Table:
     cdef int64_t* near_marks            # of the first row of each block
     cdef uint8_t* alive_marks
     cdef Py_ssize_t mark_room
+    cdef bint packed                    # the steps of a row are bits of one word
+    cdef uint64_t* words
+    cdef uint64_t* word_marks
+    cdef Moved* moved
+    cdef Follow* follows
+    cdef uint64_t* takes                # by variable: the steps that it takes rows for
+    cdef uint64_t ends, takers
+    cdef Py_ssize_t moves, follow_count, variable_count
     cdef const int64_t[:, ::1] bounds
     cdef list _counted                  # arrays of each step that counts
     cdef Py_ssize_t counters
     cdef Counter* counter
 
+    cdef int _pack(self, list masks) except -1
+    cdef uint64_t word(self, int64_t row, uint64_t later) noexcept nogil
     cdef int64_t _run(self, Counter* each, int64_t row) noexcept nogil
     cdef bint _goes_on(self, Counter* each, int64_t row) noexcept nogil
     cdef int count_room(self, int64_t rows) except -1

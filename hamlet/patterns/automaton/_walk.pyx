@@ -1,7 +1,8 @@
 """The preferred match of every start, in time linear in rows x steps, where conditions read no labels.
 
 From the last row of a partition to the first it is computed which steps can still reach the end of the pattern; with
-that, a walk from a start takes the preferred way at every fork and never turns back. A step that counts rows of one
+that, a walk from a start takes the preferred way at every fork and never turns back. Up to 64 steps are bits of one
+word for each row. A step that counts rows of one
 variable keeps, by row, how many of them follow, and where what is behind the step can begin: it costs as much as any
 other step, however far it counts.
 
@@ -9,7 +10,7 @@ Contract: `first` and `second` of a step that takes no row are smaller than its 
 masks are as long as all rows, an empty one is true everywhere; nothing of this is checked again here.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 
 import numpy as np
@@ -79,6 +80,12 @@ cdef class Matches:
         for i in range(steps.shape[0]):
             self._steps[self._labels + i] = steps[i]
         self.close(start, steps.shape[0], number, partition)
+
+    def renumber(self, const int32_t[::1] numbers):
+        """Let each step have another number."""
+        cdef Py_ssize_t i
+        for i in range(self._labels):
+            self._steps[i] = numbers[self._steps[i]]
 
     def cut(self, Py_ssize_t count):
         """Forget all matches but the first ones."""
@@ -164,7 +171,9 @@ cdef class Table:
         self.near = self.near_marks = NULL
         self.alive = self.alive_marks = NULL
         self.room = self.mark_room = 0
-        self.block = max(<int64_t>64, _BLOCK_BYTES // (self.steps * (8 if bounded else 1)))
+        self.words = self.word_marks = self.takes = NULL
+        self.moved = NULL
+        self.follows = NULL
         self.bounds = np.zeros((self.steps, 2), np.int64) if bounds is None else bounds
         self.counters = 0
         for i in range(self.steps):
@@ -178,6 +187,66 @@ cdef class Table:
                 self.counter[self.counters].step = i
                 self.counter[self.counters].low, self.counter[self.counters].high = self.bounds[i, 0], self.bounds[i, 1]
                 self.counters += 1
+        self.packed = self.steps <= 64 and not (self.counters or bounded)
+        if self.packed:
+            self._pack(masks)
+        self.block = max(<int64_t>64, _BLOCK_BYTES // (8 if self.packed else self.steps * (8 if bounded else 1)))
+
+    cdef int _pack(self, list masks) except -1:
+        """Say as words of bits what the steps do."""
+        cdef Py_ssize_t i, k
+        cdef uint64_t bit
+        cdef int32_t kind, by
+        self.variable_count, self.moves, self.follow_count, self.ends, self.takers = len(masks), 0, 0, 0, 0
+        self.moved = <Moved*>calloc(self.steps, sizeof(Moved))
+        self.follows = <Follow*>calloc(self.steps, sizeof(Follow))
+        self.takes = <uint64_t*>calloc(self.variable_count + 1, sizeof(uint64_t))
+        if self.moved == NULL or self.follows == NULL or self.takes == NULL:
+            raise MemoryError
+        for i in range(self.steps):
+            bit, kind, by = <uint64_t>1 << i, self.kinds[i], <int32_t>i - self.first[i]
+            if kind == ACCEPT:
+                self.ends |= bit
+            elif kind != TAKE:
+                self.follows[self.follow_count].kind, self.follows[self.follow_count].step = kind, bit
+                self.follows[self.follow_count].leads_to = <uint64_t>1 << self.first[i]
+                if kind == SPLIT:
+                    self.follows[self.follow_count].leads_to |= <uint64_t>1 << self.second[i]
+                self.follow_count += 1
+            else:
+                self.takers |= bit
+                self.takes[self.variables[i]] |= bit
+                k = 0
+                while k < self.moves and self.moved[k].by != by:
+                    k += 1
+                self.moves = max(self.moves, k + 1)
+                self.moved[k].by = by
+                self.moved[k].steps |= bit
+        return 0
+
+    cdef uint64_t word(self, int64_t row, uint64_t later) noexcept nogil:
+        """The steps that can reach the end of the pattern from before a row, by those behind it."""
+        cdef uint64_t here = 0, taken = 0
+        cdef Py_ssize_t k
+        cdef Follow* follow
+        if row < self.high:
+            for k in range(self.moves):
+                if self.moved[k].by >= 0:
+                    here |= (later << self.moved[k].by) & self.moved[k].steps
+                else:
+                    here |= (later >> -self.moved[k].by) & self.moved[k].steps
+            for k in range(self.variable_count):
+                taken |= self.takes[k] & (<uint64_t>0 - (1 if self.masks[k] == NULL else self.masks[k][row]))
+            here &= taken
+        elif self.open_end:
+            here = self.takers
+        here |= self.ends
+        for k in range(self.follow_count):
+            follow = self.follows + k
+            if here & follow.leads_to and (follow.kind == SPLIT or (
+                    row == self.low and self.begins if follow.kind == AT_START else row == self.high)):
+                here |= follow.step
+        return here
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -188,6 +257,11 @@ cdef class Table:
                 free(self.counter[i].before)
                 free(self.counter[i].queue)
         free(self.counter)
+        free(self.words)
+        free(self.word_marks)
+        free(self.moved)
+        free(self.follows)
+        free(self.takes)
         free(self.masks)
         free(self.near)
         free(self.near_marks)
@@ -209,6 +283,18 @@ cdef class Table:
             with gil:
                 self.count_room(rows)
         blocks = (rows + self.block - 1) // self.block
+        if self.packed:
+            if min(rows, self.block) + 1 > self.room:
+                with gil:
+                    self.words = <uint64_t*>_grown(self.words, (min(rows, self.block) + 1) * sizeof(uint64_t))
+                self.room = min(rows, self.block) + 1
+            if blocks > self.mark_room:
+                with gil:
+                    self.word_marks = <uint64_t*>_grown(self.word_marks, blocks * sizeof(uint64_t))
+                self.mark_room = blocks
+            for each in range(blocks - 1, -1, -1):
+                self.load(each)
+            return 0
         needed = (min(rows, self.block) + 1) * self.steps
         cell = sizeof(int64_t) if self.bounded else 1
         if needed > self.room:
@@ -243,6 +329,12 @@ cdef class Table:
         cdef int64_t end = min(start + self.block, self.high + 1)
         cdef Py_ssize_t i, m = self.steps
         self.loaded = start
+        if self.packed:
+            self.words[end - start] = self.word_marks[number + 1] if end <= self.high else 0
+            for row in range(end - 1, start - 1, -1):
+                self.words[row - start] = self.word(row, self.words[row - start + 1])
+            self.word_marks[number] = self.words[0]
+            return
         if end <= self.high:
             for i in range(m):
                 if self.bounded:
@@ -417,6 +509,8 @@ cdef class Table:
         """Whether the end of the pattern can be reached from a step before a row, no row from `most` on taken."""
         if row < self.loaded or row >= self.loaded + self.block:
             self.load((row - self.low) // self.block)
+        if self.packed:
+            return (self.words[row - self.loaded] >> step) & 1
         if self.bounded:
             return self.near[(row - self.loaded) * self.steps + step] <= most
         return self.alive[(row - self.loaded) * self.steps + step]
@@ -461,6 +555,37 @@ def walk(Table table, int32_t start_step, const int64_t[::1] offsets, const int6
             table.prepare(offsets[partition], offsets[partition + 1])
             if not _partition(table, matches, start_step, partition, offsets[partition], 0, horizon, skip, member):
                 break
+    return found
+
+
+def walk_all(Table table, const int32_t[::1] starts, const int64_t[::1] offsets, const int32_t[::1] skips,
+             const uint8_t[:, ::1] members):
+    """All matches of all partitions for several starts in one table, which is not bounded.
+
+    Parameters
+    ----------
+    table : Table
+    starts, skips : int32 arrays of shape (starts,)
+    offsets : int64 array of shape (partitions + 1,)
+    members : uint8 array of shape (starts, variables)
+        As `walk` has them.
+
+    Returns
+    -------
+    list of Matches
+    """
+    found = [Matches() for _ in range(starts.shape[0])]
+    cdef const int64_t[::1] horizon = np.zeros(0, np.int64)
+    cdef Matches matches
+    cdef Py_ssize_t partition, i
+    for partition in range(offsets.shape[0] - 1):
+        if offsets[partition] == offsets[partition + 1]:
+            continue
+        table.prepare(offsets[partition], offsets[partition + 1])
+        for i in range(starts.shape[0]):
+            matches = found[i]
+            if matches.error is None:
+                _partition(table, matches, starts[i], partition, offsets[partition], 0, horizon, skips[i], members[i])
     return found
 
 

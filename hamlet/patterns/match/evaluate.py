@@ -30,7 +30,20 @@ _QUALIFIED = re.compile(rf"\A(?:{_NAME}\s*\.\s*)+(?={_NAME}\Z)")
 SKIPS = {"past": 0, "next": 1, "first": 2, "last": 3}
 
 
-Shared = dict[tuple[str, ...], Ordered]
+@dataclass
+class Shared:
+    """What statements of a text share.
+
+    Attributes
+    ----------
+    tables : dict of (str, ...) to Ordered
+        The tables that are in order already: clauses of one table and one order sort it once.
+    matches : callable
+        From a clause, the key of its table and this in order to its matches, where they were found with others'.
+    """
+
+    tables: dict[tuple[str, ...], Ordered] = field(default_factory=dict)
+    matches: Callable[[Meaning, tuple[str, ...], Ordered], Matches | None] = lambda *_: None
 
 
 @dataclass
@@ -74,6 +87,10 @@ class Meaning:
         """The items of ORDER BY, each in a form of its own."""
         items = zip(self.order, self.clause.order, strict=True)
         return [f"{read.text} {each.descending} {each.nulls_first}" for read, each in items]
+
+    def table_key(self, source: str) -> tuple[str, ...]:
+        """By what a clause shares the rows of a query in order."""
+        return (source, *(each.text for each in self.partition), "", *self.order_texts())
 
     def key_names(self) -> list[str]:
         """The names of the partition's columns in the result."""
@@ -144,26 +161,26 @@ def evaluate(
         Gets what the host says of expressions.
     max_steps : int
         Most steps of one start where conditions read labels.
-    shared : dict
-        The tables that are in order already: clauses of one table and one order sort it once.
+    shared : Shared
 
     Raises
     ------
     Failed
         If an expression is wrong.
     """
-    key = (source, *(each.text for each in meaning.partition), "", *meaning.order_texts())
+    key = meaning.table_key(source)
     events = 0
-    if key not in shared:
+    if key not in shared.tables:
         try:
-            shared[key] = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
+            shared.tables[key] = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
         except Failed:
             _other_mistakes(meaning, host, source, name, reports)
             raise
-        events = int(shared[key].borders[-1])
-    ordered = shared[key]
+        events = int(shared.tables[key].borders[-1])
+    ordered = shared.tables[key]
     try:
-        matches = find(meaning, ordered, reports, max_steps, name)
+        matches = shared.matches(meaning, key, ordered) or find(meaning, ordered, reports, max_steps, name)
+        _check_skip(meaning, ordered, reports, matches)
     except Failed:
         with contextlib.suppress(Failed):  # the mistakes of measures are said in the same go
             rows_of(meaning, ordered, labelled(meaning, Matches(), ordered), name, reports)
@@ -219,6 +236,12 @@ def find(meaning: Meaning, ordered: Ordered, reports: Reports, max_steps: int, n
     return matches_of(meaning, ordered, masks, horizon, reports, searched)
 
 
+def _check_skip(meaning: Meaning, ordered: Ordered, reports: Reports, found: Matches) -> None:
+    """Raise DataError where a match has no row to skip to."""
+    if found.error is not None:
+        raise DataError(skip_message(meaning, ordered, reports, *found.error))
+
+
 def kernel_table(meaning: Meaning, masks: Mapping[str, npt.NDArray[np.uint8]]) -> Table:
     """The kernel's table of a clause's steps over rows that fulfil conditions; a variable without a mask takes all."""
     listed = [masks.get(each, np.zeros(0, np.uint8)) for each in meaning.clause.variables]
@@ -248,19 +271,23 @@ def matches_of(
     else:
         skip, member = SKIPS[clause.skip], skip_members(clause)
         found = walk(table, meaning.program.start, ordered.borders, horizon, skip, member)
-    if found.error is not None:
-        raise DataError(skip_message(meaning, ordered, reports, *found.error))
+    _check_skip(meaning, ordered, reports, found)
     return found
+
+
+def near_texts(meaning: Meaning, ordered: Ordered) -> dict[str, str]:
+    """The conditions that the host computes, by variable."""
+    near = (each for each in meaning.conditions.values() if not each.reads_match)
+    return {each.variable: host_text(meaning.clause, each, ordered) for each in near}
 
 
 def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str, npt.NDArray[np.uint8]]:
     """The rows that fulfil the conditions which the host computes, by variable; equal conditions once."""
-    near = {each.variable: each for each in meaning.conditions.values() if not each.reads_match}
-    texts = {name: host_text(meaning.clause, each, ordered) for name, each in near.items()}
+    texts = near_texts(meaning, ordered)
     try:
         masks = masks_of(ordered, list(texts.values()))
     except HostError as error:
-        tables = [(near[name].read, _wrong(ordered, text)) for name, text in texts.items()]
+        tables = [(meaning.conditions[name].read, _wrong(ordered, text)) for name, text in texts.items()]
         _report(reports, tables, error, meaning.clause.span)
         raise Failed from None
     return {name: masks[text] for name, text in texts.items()}
@@ -339,7 +366,8 @@ def labelled(meaning: Meaning, matches: Matches, ordered: Ordered) -> Labelled:
     variables = np.array(meaning.program.variables, np.int32)
     excluded = np.array(meaning.program.excluded, np.bool_)
     start, length, number, partition = (np.ascontiguousarray(rows[:, place]) for place in range(4))
-    return Labelled(start, length, number, partition, variables[steps], excluded[steps], ordered.borders)
+    left_out = excluded[steps] if excluded.any() else np.zeros(len(steps), np.bool_)
+    return Labelled(start, length, number, partition, variables[steps], left_out, ordered.borders)
 
 
 def skip_message(meaning: Meaning, ordered: Ordered, reports: Reports, partition: int, row: int, target: int) -> str:

@@ -43,6 +43,7 @@ from hamlet.patterns.match.direct import FEW, STILL_FEW, Direct, direct_of, tabl
 from hamlet.patterns.match.evaluate import (
     SKIPS,
     Meaning,
+    Shared,
     check_duration,
     evaluate,
     kernel_table,
@@ -208,7 +209,7 @@ class Matcher(Monitor):
         host, name = self._host, "__hamlet_shape"
         try:
             query = f"SELECT * FROM ({self._inner_query()}) LIMIT 0"
-            evaluate(self._meaning, host, query, name, self._reports, self.options.max_steps, {})
+            evaluate(self._meaning, host, query, name, self._reports, self.options.max_steps, Shared())
             return self._seen_through(name).schema
         except Failed:
             raise WorkloadError(self._reports.errors) from None

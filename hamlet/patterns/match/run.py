@@ -19,6 +19,7 @@ from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
+from hamlet.patterns.match.together import Together
 from hamlet.patterns.options import SqlOptions, Whole
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import made_of, takes
@@ -252,9 +253,23 @@ def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None =
     reports = script.reports()
     found: list[TablePart] = []
     stats = {"events": 0, "matches": 0}
-    shared: Shared = {}
+    shared, known = Shared(), dict[int, Meaning]()
+
+    def read_ahead(place: int) -> tuple[Meaning, tuple[str, ...]] | None:
+        statement = script.statements[place]
+        runner = StatementRun(script, statement, host, script.reports(), "", max_steps)
+        [clause] = statement.clauses
+        with contextlib.suppress(Failed):
+            source = runner.source_of(clause)
+            known[clause.span.start] = runner.read(clause, source)
+            return known[clause.span.start], known[clause.span.start].table_key(source)
+        return None
+
+    together = Together(script, read_ahead)
+    shared.matches = together.matches
     for place, statement in enumerate(script.statements):
-        runner = StatementRun(script, statement, host, reports, f"__hamlet_s{place}", max_steps, shared)
+        together.place = place
+        runner = StatementRun(script, statement, host, reports, f"__hamlet_s{place}", max_steps, shared, known)
         try:
             table = runner.run()
         except Failed:
@@ -281,10 +296,12 @@ class StatementRun:
         prefix: str,
         max_steps: int,
         shared: Shared | None = None,
+        known: Mapping[int, Meaning] | None = None,
     ) -> None:
         self._script, self.statement, self._host, self._reports = script, statement, host, reports
         self._prefix, self._max_steps = prefix, max_steps
-        self._shared: Shared = {} if shared is None else shared
+        self._shared = Shared() if shared is None else shared
+        self._known = known or {}  # clauses that have been read, by their places
         self._rewriting = Rewriting(script.text)
         self._translate = translator(script.dialect)
         self.events = self.matches = 0  # rows that were put in order for this statement, and what was found in them
@@ -300,7 +317,7 @@ class StatementRun:
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
                 return self._host.arrow(text)
             self._host.execute(text)
-            self._shared.clear()  # tables may be others now
+            self._shared.tables.clear()  # tables may be others now
         except HostError as error:
             self._report(error, self.statement.span)
             raise Failed from None
@@ -308,7 +325,7 @@ class StatementRun:
 
     def evaluate(self, clause: Clause, source: str, name: str) -> None:
         """The rows of a clause over a query of the host, as a table of the host."""
-        meaning = self.read(clause, source)
+        meaning = self._known.get(clause.span.start) or self.read(clause, source)
         try:
             found = evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
         except HostError as error:  # of a text that is not the user's
