@@ -426,8 +426,6 @@ class Clause:
             column = text if text in layout.keys else self.columns.column(text)
             given.append(Output(f"__hamlet_shown_{place}", "shown", column))
         self._shown = {text: f"__hamlet_shown_{place}" for place, (_, text) in enumerate(plain)}
-        if not plain and not meaning.measures:
-            given.append(Output(POINT, POINT))
         return checked
 
     def _used(self, text: str) -> Iterator[str]:

@@ -177,6 +177,15 @@ def test_what_needs_no_host(clause: str) -> None:
     assert len(found) > 20
 
 
+def test_rows_far_back_and_ahead_are_the_hosts() -> None:
+    for step in ("PREV(v, 2147483647)", "NEXT(v, 2147483647)"):
+        text = f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES v AS v PATTERN (a) DEFINE a AS {step} IS NULL)"
+        matcher = Matcher(text, NUMBERS)
+        assert not matcher._can_direct
+        found = matcher.push([{"ts": 1, "v": 1}, {"ts": 2, "v": 2}]) + matcher.close()
+        assert found == [{"v": 1}, {"v": 2}]
+
+
 def test_the_host_goes_on_where_a_sum_needs_more_bits() -> None:
     """Nothing is lost or given twice."""
     clause = "PARTITION BY k ORDER BY ts MEASURES COUNT(*) AS n, SUM(v) AS s PATTERN (a+? b) DEFINE a AS SUM(a.v) > 0"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # up to which they still are where rows were taken so before: all that is kept would have to be moved.
 FEW, STILL_FEW = 1024, 1 << 15
 _BEFORE_ALL = -(2**63)
+_FAR = 1 << 16  # rows back or ahead for which no partition keeps room
 _ROW_BYTES = 56  # of a tuple
 _CELL_BYTES = 24  # of a number in it
 Match = tuple[int, int, int, Any]
@@ -304,7 +305,7 @@ def direct_of(
     """What takes few rows at a time, None where a statement needs the host for each of them."""
     clause = meaning.clause
     columns = _columns(meaning, schema)
-    if columns is None or meaning.program.counts:
+    if columns is None or meaning.program.counts or back + max(ahead) > _FAR:
         return None
     conditions = compile_conditions(meaning, columns.places, schema)
     if conditions is None:
