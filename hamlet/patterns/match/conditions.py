@@ -83,6 +83,8 @@ def as_seen(read: Read) -> Read:
 
 _OWN_NAME = re.compile(r'["`]*__hamlet_(?:value_\d+|read)_(\d+)\w*["`]*')
 
+_NEIGHBOUR = re.compile(r'["`]*__hamlet_(prev|next)_(\d+)_(\w+)["`]*')  # a column of `ordered.Ordered.shifted`
+
 
 def report_said(reports: Reports, read: Read, message: str, hint: str | None = None, place: Span | None = None) -> None:
     """Report what the host says against an expression; names that stand for readings become what was written."""
@@ -94,6 +96,11 @@ def report_said(reports: Reports, read: Read, message: str, hint: str | None = N
     if "__hamlet_" in message and "GROUP BY" in message:  # of a column that nobody wrote
         message = "an aggregate stands inside a macro, where it is not seen to be one over rows of the match"
         hint = "write the aggregate itself"
+    for near in _NEIGHBOUR.finditer(message):
+        function, step, column = near[1].upper(), int(near[2]), near[3]
+        steps = {"PREV": -step, "NEXT": step}
+        place = place or next((r.span for r in read.readings if getattr(r, "step", 0) == steps[function]), None)
+        message = message.replace(near[0], f"'{function}({column}, {step})'")
     reports.error(message, place or place_in(read.expression, message), hint)
 
 

@@ -27,6 +27,8 @@ from hamlet.runtime.options import made_of, takes
 if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
+_CLAUSE = re.compile(r'"*__hamlet_(?:s\d+_)?m\d*"*')  # the name of a clause's table
+
 
 @takes(Whole)
 def sql(
@@ -371,7 +373,7 @@ class StatementRun:
             place = Span(at, end)
         elif found is not None:
             place = found
-        self._reports.error(error.message, place, error.hint)
+        self._reports.error(_CLAUSE.sub("MATCH_RECOGNIZE", error.message), place, error.hint)
 
 
 def source_query(statement: Statement, rewriting: Rewriting, clause: Clause) -> str:
