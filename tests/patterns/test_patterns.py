@@ -372,6 +372,7 @@ def test_fields_of_records_behind_a_variable() -> None:
             "PARTITION BY p ORDER BY o MEASURES m AS x PATTERN (a b c) DEFINE b AS d > 1, c AS e > LAST(b.v)",
             ['"p"', '"o"', '"d"', '"e"', '"m"'],
         ),
+        ("ORDER BY ts MEASURES 1 AS x PATTERN (a) DEFINE a AS v > ()PREV(v)", ["near 'PREV(v, 1)'"]),
         (
             "ORDER BY ts MEASURES 1 AS x PATTERN (a b) DEFINE b AS v > RUNING MAX(b.v)",
             ["1:103: syntax error at or near 'MAX(b.v)'"],
