@@ -355,7 +355,8 @@ class _Rules:
                 self.accepts(each, name)
                 and self.connects(before, variable, each, name)
                 and not self.forbidden(gap, before, each, first)
-                for gap, name, _ in self.onward(state)
+                for automaton, own in zip(self.automata, state, strict=True)  # each operand of AND for itself
+                for gap, name in automaton.moves[own]
                 if self.types[name] == each.type
             ):
                 return True
@@ -522,47 +523,67 @@ def _match(task: _Task, graph: Sequence[Step], told: Sequence[Any]) -> None:
     """Find for each step of the evidence the step that it is; none may be left on either side."""
     waiting: dict[Any, list[Step]] = {}
     hidden = [name for name in task.names if name not in task.grouping]
-    for step in graph:
-        asked = step.event.at, step.variable, _shown({name: step.partition[name] for name in hidden})
+    places = {id(step): place for place, step in enumerate(graph)}
+    own = [
+        (
+            (step.event.at, step.variable, _shown({name: step.partition[name] for name in hidden})),
+            (step.begins, step.ends, step.count, step.count * step.onward),
+        )
+        for step in graph
+    ]
+    for step, (asked, _) in zip(graph, own, strict=True):
         waiting.setdefault(asked, []).append(step)
-    known: list[Step] = []
+    claims: list[Any] = []
     for place, each in enumerate(told):
         try:
-            at, variable, partition = each["at"], each["variable"], each["partition"]
-            after, begins, ends = each["after"], each["begins"], each["ends"]
-            count, trends = whole(each["count"]), whole(each["trends"])
-            asked = at, variable, _shown(partition)
-            candidates = waiting.get(asked, [])
-            before = [known[index] for index in after]
-            columns = each["event"]
+            asked = each["at"], each["variable"], _shown(each["partition"])
+            claim = each["begins"], each["ends"], whole(each["count"]), whole(each["trends"])
+            hash(asked), each["event"]
+            after = [index for index in each["after"] if 0 <= index < place]
         except (KeyError, TypeError, IndexError, ValueError, AttributeError):
             raise EvidenceError(f"a step has {_FIELDS}", place) from None
-        if (
-            not isinstance(after, list)
-            or any(not 0 <= index < place for index in after)
-            or len(set(after)) != len(after)
-        ):
+        if not isinstance(each["after"], list) or not len(set(after)) == len(after) == len(each["after"]):
             raise EvidenceError("after names steps before this one, each once", place)
-        found = next(
-            (
-                step
-                for step in candidates
-                if (step.begins, step.ends, step.count, step.count * step.onward) == (begins, ends, count, trends)
-                and {id(one) for one in step.after} == {id(one) for one in before}
-            ),
-            None,
-        )
-        if found is None:
-            raise EvidenceError("no trend takes this step so" if candidates else "no trend takes this event so", place)
-        if not isinstance(begins, bool) or not isinstance(ends, bool):
+        if not isinstance(claim[0], bool) or not isinstance(claim[1], bool):
             raise EvidenceError("begins and ends are true or false", place)
-        if _columns(columns) != _columns({name: json_of(value) for name, value in found.event.columns.items()}):
-            raise EvidenceError(f"the event at {at} is another", place)
-        candidates.remove(found)
+        claims.append((asked, claim))
+    numbers: dict[Any, int] = {}
+    futures = _futures(own, [[places[id(one)] for one in step.after] for step in graph], numbers)
+    known: list[Step] = []
+    for place, future in enumerate(_futures(claims, [each["after"] for each in told], numbers)):
+        asked, claim = claims[place]
+        before = {id(known[index]) for index in told[place]["after"]}
+        fits = [
+            step
+            for step in waiting.get(asked, [])
+            if own[places[id(step)]][1] == claim and {id(one) for one in step.after} == before
+        ]
+        if not fits:
+            raise EvidenceError(
+                "no trend takes this step so" if waiting.get(asked) else "no trend takes this event so", place
+            )
+        # of steps that are alike so far the one that is followed alike; none is where a later step is wrong
+        found = next((step for step in fits if futures[places[id(step)]] == future), fits[0])
+        if _columns(told[place]["event"]) != _columns(
+            {name: json_of(value) for name, value in found.event.columns.items()}
+        ):
+            raise EvidenceError(f"the event at {asked[0]} is another", place)
+        waiting[asked].remove(found)
         known.append(found)
     missing = [step for steps in waiting.values() for step in steps]
     if missing:
         raise EvidenceError(f"a step is missing: event {missing[0].event.at} as {missing[0].variable}")
+
+
+def _futures(own: Sequence[Any], after: Sequence[Sequence[int]], numbers: dict[Any, int]) -> list[int]:
+    """For each step a number that it has in common with those alike that are followed alike."""
+    following: list[list[int]] = [[] for _ in own]
+    found = [0] * len(own)
+    for place in reversed(range(len(own))):
+        found[place] = numbers.setdefault((own[place], tuple(sorted(following[place]))), len(numbers))
+        for before in after[place]:
+            following[before].append(found[place])
+    return found
 
 
 def _columns(columns: Any) -> Any:

@@ -8,7 +8,7 @@ definitions say them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -131,6 +131,9 @@ class Graph:
         What GROUP-BY names beside attributes, and the values of the group.
     limit : int
         Of more steps than these some trends are enough; the graph is then not completed.
+    only_moves : iterable of (int, str, frozenset of int)
+        State, variable, guards of the template: an event that could be taken there is not skipped, though no trend goes
+        on with it.
     conditions : bool
         Whether conditions on neighbours are asked; without them (and without negations, `guards`), the graph tells
         readers what stands in the way of a row.
@@ -151,6 +154,7 @@ class Graph:
         taken: Mapping[Taken, Any],
         limit: int,
         *,
+        only_moves: Iterable[tuple[int, str, frozenset[int]]] = (),
         accepted: bool = True,
         conditions: bool = True,
         guards: bool = True,
@@ -176,6 +180,12 @@ class Graph:
         for step in template.transitions:
             self._into[step.target].append((step.source, step.guards))
             self._from[step.source].append((step.target, step.guards))
+        types = dict(zip(template.variables, template.types, strict=True))
+        self._takes: dict[int, list[tuple[str, str, frozenset[int]]]] = {state: [] for state in range(template.size)}
+        for state, onward in self._from.items():
+            self._takes[state] += [(self._variables[target], self._types[target], guards) for target, guards in onward]
+        for state, variable, guards in only_moves:
+            self._takes[state].append((variable, types[variable], guards))
         self.steps = self._grown()
         for taken_step in self.steps:
             taken_step.after = [each for each in taken_step.after if each.onward]
@@ -357,11 +367,11 @@ class Graph:
 
     def _could_take(self, before: Step, event: Event) -> bool:
         return any(
-            self._types[target] == event.type
-            and self._search.accepts(event, self._variables[target])
-            and self._search.connects((before.event, before.variable), (event, self._variables[target]))
+            kind == event.type
+            and self._search.accepts(event, variable)
+            and self._search.connects((before.event, before.variable), (event, variable))
             and not self._forbidden(guards, before.event, event, before.first)
-            for target, guards in self._from[before.state]
+            for variable, kind, guards in self._takes[before.state]
         )
 
     def _accepts(self, event: Event, variable: str) -> bool:

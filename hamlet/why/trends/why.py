@@ -9,7 +9,6 @@ from typing import Any
 from hamlet.errors import OptionError, UnsupportedError, near_miss
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.ticks import time_in_ticks
-from hamlet.language.automaton import templates
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import Attribute, Group, ReturnItem, Semantics, Taken
@@ -17,6 +16,7 @@ from hamlet.language.schema import Clock
 from hamlet.oracle import Event, Search, Window
 from hamlet.output.plain import json_value
 from hamlet.parallel.run import rows_alone
+from hamlet.planner.matching import automata
 from hamlet.planner.workload import Workload
 from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.trends.graph import Graph, Step, partitions, samples
@@ -311,13 +311,12 @@ def _graphs(
     analysed: AnalysedQuery, search: Search, group: Mapping[str, Any], found: _Row, limit: int
 ) -> dict[str, Any]:
     """Steps, or samples of trends, of one pattern or of the operands of AND."""
-    made = templates(analysed.patterns)
     keys = list(partitions(search, group))
     lists: list[list[Step]] = []
     graphs: list[Graph] = []
-    for place, template in enumerate(made):
+    for place, (template, moves) in enumerate((each.template, each.only_moves) for each in automata(analysed)):
         patterns = analysed.patterns if place == 2 else [analysed.patterns[place]]
-        own = [Graph(search, patterns, template, key, found.taken, limit) for key in keys]
+        own = [Graph(search, patterns, template, key, found.taken, limit, only_moves=moves) for key in keys]
         lists.append(sorted((step for graph in own for step in graph.steps), key=lambda step: step.event.time))
         graphs += own
     listed = all(graph.complete for graph in graphs) and sum(map(len, lists)) <= limit
@@ -330,7 +329,7 @@ def _graphs(
         paths = [path for steps in lists[:2] for path in samples(steps, _MOST_SAMPLES)]
         data["samples"] = [[[step.event.index, step.variable] for step in path] for path in paths]
     forbidden = [each for graph in graphs for each in _forbidden(graph)]
-    if forbidden and len(made) == 1 and listed:
+    if forbidden and len(lists) == 1 and listed:
         data["forbidden"] = forbidden[:_MOST_FORBIDDEN]
     if not found.holds:
         values = aggregates_of(analysed, lists, search.stream) if listed else None
