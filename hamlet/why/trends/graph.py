@@ -184,8 +184,8 @@ class Graph:
         self._takes: dict[int, list[tuple[str, str, frozenset[int]]]] = {state: [] for state in range(template.size)}
         for state, onward in self._from.items():
             self._takes[state] += [(self._variables[target], self._types[target], guards) for target, guards in onward]
-        for state, variable, guards in only_moves:
-            self._takes[state].append((variable, types[variable], guards))
+        for state, variable, needed in only_moves:
+            self._takes[state].append((variable, types[variable], needed))
         self.steps = self._grown()
         for taken_step in self.steps:
             taken_step.after = [each for each in taken_step.after if each.onward]
