@@ -17,7 +17,7 @@ from pyspark.accumulators import Accumulator
 
 from hamlet.errors import DataError
 from hamlet.input.csvform import Dropped
-from hamlet.input.files import event_files, matching
+from hamlet.input.files import matching
 from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.options import check_unit, made_of, takes
@@ -36,7 +36,7 @@ from hamlet.streams.monitor import time_column_of
 from hamlet.streams.options import Options
 from hamlet.streams.program.routing import routed_by
 from hamlet.streams.run import prepare
-from hamlet.streams.sources import open_feed
+from hamlet.streams.sources import FoundFile, found_files, open_feed
 
 _TICK = "\0tick"  # a name that no input has
 _KINDS = {
@@ -125,7 +125,7 @@ def submit(
     routed_by(spec.program)
     paths = [each for path in seen_by_all(source) for each in matching(Path(path)) or [Path(path)]]
     place = destination(output, chosen, [*map(str, paths), spec.source])
-    files = [str(each.resolve()) for path in paths for each in event_files(path)]
+    files = [each for path in paths for each in found_files(path.resolve())]
     time, form = chosen.time_column, chosen.form
     feed = open_feed(files, spec.inputs, time_column=time, input_format=chosen.input_format, form=form)
     clock = _clock(spec, feed, chosen)
@@ -166,7 +166,7 @@ def _clock(spec: Specification, feed: Feed, chosen: SpecificationBatch) -> Clock
 
 def _read(
     text: str,
-    files: Sequence[str],
+    files: Sequence[FoundFile],
     reading: dict[str, Any],
     clock: Clock,
     schema: pa.Schema,
@@ -201,17 +201,18 @@ def _read(
                         filled[field.name] = None
                 rows += len(arrays[0])
                 yield pa.RecordBatch.from_arrays(arrays, names)
-            told.add({files[number]: (rows, list(filled), feed.dropped)})
+            told.add({str(files[number].path): (rows, list(filled), feed.dropped)})
 
 
-def _notes(spec: Specification, feed: Feed, files: Sequence[str], read: _Read) -> list[str]:
+def _notes(spec: Specification, feed: Feed, files: Sequence[FoundFile], read: _Read) -> list[str]:
     """What is to be said of rows that were left out, of inputs that files lack and of those that never came."""
     found = Dropped()
-    for name in files:
-        found = found.plus(read[name][2], name if len(files) > 1 else None)
+    names = [str(each.path) for each in files]
+    for name in names:
+        found = found.plus(read[name][2], name if len(names) > 1 else None)
     said = [each for each in [found.sentence()] if each is not None]
     expected = Expected(each.name for each in spec.inputs)
-    for name in files:
+    for name in names:
         expected.see(read[name][1])
     never = expected.warnings() if any(rows for rows, _, _ in read.values()) else [NO_EVENTS]
-    return [*said, *feed.findings([read[name][:2] for name in files]), *never]
+    return [*said, *feed.findings([read[name][:2] for name in names]), *never]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -345,10 +346,9 @@ def open_feed(
     refuse_urls(source)
     if isinstance(source, (Feed, EventSource)):
         return source if isinstance(source, Feed) else _Source(source)
-    if isinstance(source, (str, Path)):
-        return _open_paths([Path(source)], inputs, time_column, input_format, form or CsvForm())
-    if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, Path)) for each in source):
-        return _open_paths([Path(each) for each in source], inputs, time_column, input_format, form or CsvForm())
+    listed = source if isinstance(source, (list, tuple)) else [source]
+    if listed and all(isinstance(each, (str, Path, FoundFile)) for each in listed):
+        return _open_paths(listed, inputs, time_column, input_format, form or CsvForm())
     if isinstance(source, pa.RecordBatchReader):
         return _Arrow(source)
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
@@ -359,27 +359,39 @@ def open_feed(
     return _Memory(source, inputs)
 
 
-def _open_paths(
-    paths: Sequence[Path], inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None, form: CsvForm
-) -> Feed:
-    feeds = [each for path in paths for each in _files(path, inputs, time_column, input_format, form)]
-    shown = str(paths[0]) if len(paths) == 1 else f"{feeds[0].name} and {len(feeds) - 1} more"
-    if len(feeds) == 1:
-        return feeds[0]
-    return MergedFeed(feeds, shown, inputs, time_column=time_column, missing=form.missing_columns)
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file, and the values of the columns that its folders say, None for NULL."""
+
+    path: Path
+    values: Mapping[str, str | None]
 
 
-def _files(
-    path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None, form: CsvForm
-) -> Iterator[Feed]:
-    """The events of each file that a path means."""
+def found_files(path: Path) -> Iterator[FoundFile]:
+    """The files that a path means: a file, a folder of files or a pattern."""
     for each in (event_files(path) if path.is_dir() else matching(path)) or [path]:
         if each.is_dir():  # which a pattern means
-            yield from _files(each, inputs, time_column, input_format, form)
-            continue
-        feed = _open_file(each, inputs, time_column, input_format, form)
-        values = values_in(each, path) if path.is_dir() else {}
-        yield FolderColumns(feed, values) if values else feed
+            yield from found_files(each)
+        else:
+            yield FoundFile(each, values_in(each, path) if path.is_dir() else {})
+
+
+def _open_paths(
+    paths: Sequence[str | Path | FoundFile],
+    inputs: Sequence[ir.Stream],
+    time_column: str | None,
+    input_format: str | None,
+    form: CsvForm,
+) -> Feed:
+    feeds = []
+    for path in paths:
+        for each in [path] if isinstance(path, FoundFile) else found_files(Path(path)):
+            feed = _open_file(each.path, inputs, time_column, input_format, form)
+            feeds.append(FolderColumns(feed, each.values) if each.values else feed)
+    if len(feeds) == 1:
+        return feeds[0]
+    shown = str(paths[0]) if len(paths) == 1 else f"{feeds[0].name} and {len(feeds) - 1} more"
+    return MergedFeed(feeds, shown, inputs, time_column=time_column, missing=form.missing_columns)
 
 
 def _open_file(

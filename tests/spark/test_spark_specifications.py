@@ -97,6 +97,20 @@ def test_bad_rows_are_dropped_and_counted(tmp_path: Path, spark: SparkSession) -
     assert sorted_rows([row for part in parts_of(out) for row in part]) == sorted_rows(one.rows())
 
 
+@pytest.mark.usefixtures("spark")
+def test_folders_name_columns(tmp_path: Path) -> None:
+    folder = tmp_path / "events"
+    for user in ("u1", "u2"):
+        (folder / f"user={user}").mkdir(parents=True)
+        (folder / f"user={user}" / "part.csv").write_text(f"time,amount\n0,1.5\n{user[1]},60\n3,2.5\n")
+    spec = Specification.parse(SPEC, "spend.lola")
+    out = tmp_path / "out"
+    found = submit(spec, str(folder), str(out), values=True, output_format="json", slices=2, where="user != 'u3'")
+    wanted = run(spec, folder, values=True).rows()
+    assert found == {"events": 6, "rows": len(wanted), "notes": []}
+    assert sorted_rows([row for part in parts_of(out) for row in part]) == sorted_rows(wanted) != []
+
+
 def test_what_cannot_be_cut_is_refused_before_spark_starts(tmp_path: Path) -> None:
     spec = Specification.parse(SPEC + "output total @1Hz := amount.aggregate(over: 5s, using: sum)")
     with pytest.raises(UnsupportedError, match="total has no parameter"):
