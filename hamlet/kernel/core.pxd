@@ -225,12 +225,23 @@ cdef struct LiveLanes:   # as many queries side by side as a vector has elements
     int before[3]        # planes before those that hold integers, doubles, ranks
     int place            # its first word among the results of a window
     uint64_t unlisted    # bits of the lanes whose rows go to no row columns
-    # of the lanes of a map
-    int column[LANES_WIDEST]  # the cell that holds one trend at the beginning; -1: none does, and trends begin
+    # of lanes whose cells are asked for
+    int column[LANES_WIDEST]  # of a map: the cell that holds one trend at the beginning; -1: trends begin
     int cells[LANES_WIDEST]   # of the query
     int at[LANES_WIDEST][LIVE_SLOTS]  # where each of these stands
-    int moves
-    int* move            # [2 * moves] a word of the cells at the end, and the place in the map where it belongs
+    int band[LANES_WIDEST]
+    int moved[LANES_WIDEST]   # the end of a lane's moves
+    int* move            # [2 * moves] a word of the cells, and where in the map or cohort of its band it belongs
+
+cdef struct LaneGroup:   # chunks of live lanes that take as many events at a time
+    int first
+    int fronts           # the first one of the others than those in which trends begin
+    int end
+    int band             # of exact maps: all these lanes make maps of one chunk of a band
+    int chunk
+    uint64_t kinds       # bits of the classes whose events do something to it
+    uint8_t extends[64]  # [classes] one event makes at most so many partial trends of one
+    uint8_t begins[64]   # [classes] and begins at most so many
 
 cdef struct LivePlace:   # where the results of a query stand among those of a window
     int32_t count        # the word with the number of its trends; 0 where there is none, or no row columns
@@ -240,7 +251,8 @@ cdef struct Chosen:      # the lanes in which events of some classes can make tr
     uint64_t kinds       # bits of the classes; 0: no set of classes yet
     int64_t met          # windows with just these
     int chunks
-    int fronts           # of the lanes in which trends begin; in a map others follow
+    int groups
+    LaneGroup* group
     LiveLanes* chunk     # a null pointer until it is worth making them
     int loads
     Input* load          # [loads] the inputs of all chunks
@@ -296,14 +308,15 @@ cdef struct Maps:        # what takes events of a pane at once as a map from cel
     int64_t within       # of all queries
     int64_t slide
     Chosen every         # all queries, from each of their cells
+    Chosen alone         # all queries, from what stands in the cells of one window
     uint64_t* starting   # [bands] bits of the classes with which a trend may begin
     Block** block        # [bands] of the key under way; a null pointer where there is nothing to map
     Word** map           # [bands] [1 + slots] cohorts of words: what begins, and what one trend in each slot becomes
+    Word** cohort        # [bands] that goes on in registers; a null pointer where there is none
     Py_ssize_t words     # of all bands; where integers are mapped, the next of LIMB_MAPS lie behind them
     Word* input          # what the events under way bring
     Word* trends         # what they extend
     Word* cells          # of a chunk at their end
-    int64_t value_bits   # of the sum of the values of events of late
     int64_t own          # bytes of these
 
 cdef struct RowColumn:

@@ -173,6 +173,11 @@ def rows_of_pieces(text: str, table: pa.Table, words: bool, **options: Any) -> t
     return rows + engine.close(), seen
 
 
+def close(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as it is but for roundings: words may become event maps, which add in another order."""
+    return {name: pytest.approx(x, rel=1e-12, abs=1e-9) if isinstance(x, float) else x for name, x in row.items()}
+
+
 def changed(name: str, values: Any) -> dict[str, Any]:
     """A column of `events` with some values in the third piece."""
     column = events()[name].to_numpy(zero_copy_only=False).copy()
@@ -214,7 +219,7 @@ def test_numbers_of_few_keys_come_as_bytes(text: str, columns: dict[str, Any], f
     table = events(**columns)
     rows, seen = rows_of_pieces(text, table, False, numbers=numbers)
     expected, _ = rows_of_pieces(text, table, True, numbers=numbers)
-    assert rows == expected
+    assert rows == (expected if numbers == "exact" else [close(row) for row in expected])
     assert fits or text != SUMS or not seen[-1]
 
 

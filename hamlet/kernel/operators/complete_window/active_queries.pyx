@@ -9,7 +9,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
-from hamlet.kernel.core cimport Chosen, Core, LiveLanes, LivePlace, take_own, take_own_spare
+from hamlet.kernel.core cimport Chosen, Core, LaneGroup, LiveLanes, LivePlace, take_own, take_own_spare
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_WIDEST as WIDEST,
     LIVE_APART,
@@ -38,7 +38,7 @@ from hamlet.kernel.plan cimport FROM_CELL, Arrival, Component, Entry, Query, Sou
 cdef enum:
     MOST_BINDS = 4       # of one event to one plane
     MOST_INPUTS = 255    # their numbers are bytes
-    WHOLE = -2           # of a lane that takes whole windows
+    WHOLE = -2           # of a lane that takes what a window holds
     FRONT = -1           # of a map: it takes what begins in it
 
 cdef struct Lane:
@@ -46,10 +46,11 @@ cdef struct Lane:
     int slots
     int forms[3]         # planes of integers, doubles, ranks
     int number
-    int column           # WHOLE, FRONT, or the cell that holds one trend at the beginning of a map
+    int group            # lanes of one stand together
+    int column           # WHOLE but in a map, where it is FRONT, or the cell that holds one trend at the beginning
     int live             # slots in which there may be trends
     bint apart           # whether its edges are not those of LIVE_THREE, in a map
-    uint64_t kinds       # bits of the classes whose events do something to it, in a map
+    uint64_t kinds       # bits of the classes whose events do something to it, where cells are asked for
     int at[LIVE_SLOTS]   # where each of the query's slots stands, the nearer to the start the earlier; -1: nowhere
 
 cdef struct Bind:        # an input, and the bits of the lanes that it goes into, by slot
@@ -68,17 +69,16 @@ cdef struct Entries:     # of all queries, one query after the other
     int* kind            # [entries]
 
 
-cdef bint choose(Core* k, Chosen* chosen, bint maps) noexcept nogil:
+cdef bint choose(Core* k, Chosen* chosen, Purpose purpose) noexcept nogil:
     """Make the tables of the lanes in which events of its classes can make trends.
 
-    For `maps` these are all queries, and each once more from each cell on that events read or empty. False where the
-    tables cannot say it, or memory is short.
+    False where the tables cannot say it, or memory is short.
     """
     cdef Lane* lane = <Lane*> calloc((k.queries + 1) * (1 + LIVE_SLOTS), sizeof(Lane))
     cdef Draft* draft = <Draft*> malloc(k.classes * sizeof(Draft))
     cdef int* room = <int*> calloc(k.queries + 1 + 2 * k.entries, sizeof(int))
     cdef Entries entries
-    cdef int query, lanes = 0
+    cdef int query, i, lanes = 0
     cdef bint fit = False
     chosen.most = <int*> kept(k, chosen, k.classes, sizeof(int))
     chosen.load = <Input*> kept(k, chosen, MOST_INPUTS, sizeof(Input))
@@ -93,13 +93,16 @@ cdef bint choose(Core* k, Chosen* chosen, bint maps) noexcept nogil:
             if not describe(k, query, &lane[lanes]):
                 fit = False
                 break
-            if maps:
+            if purpose == OF_MAPS:
                 lanes = add_columns(k, query, lane, lanes, &entries)
-            elif completes(k, query, chosen.kinds, &entries):
+            elif purpose == OF_CELLS or completes(k, query, chosen.kinds, &entries):
                 lane[lanes].number = lanes
+                if purpose == OF_CELLS:
+                    for i in range(entries.first[query], entries.first[query + 1]):
+                        lane[lanes].kinds |= <uint64_t> 1 << entries.kind[i]
                 lanes += 1
         qsort(lane, lanes, sizeof(Lane), precedes)
-        fit = fit and fill_all(k, chosen, lane, lanes, &entries, draft)
+        fit = fit and fill_all(k, chosen, lane, lanes, &entries, draft, purpose)
     free(lane)
     free(draft)
     free(room)
@@ -112,11 +115,17 @@ cdef int add_columns(Core* k, int query, Lane* lane, int lanes, const Entries* e
     cdef int column
     for column in range(FRONT, first.slots):
         lane[lanes].query, lane[lanes].slots, lane[lanes].forms = query, first.slots, first.forms
-        lane[lanes].number, lane[lanes].column = lanes, column
+        lane[lanes].number, lane[lanes].column, lane[lanes].group = lanes, column, group_of(k, query)
         follow(k, &lane[lanes], entries)
         if lane[lanes].kinds or column == FRONT:
             lanes += 1
     return lanes
+
+
+cdef inline int group_of(const Core* k, int query) noexcept nogil:
+    """Lanes of one group make maps of one chunk of a band, where these are exact; else there is one group."""
+    cdef const Band* band = &k.band[k.band_of[query]]
+    return k.band_of[query] << 16 | k.lane_of[query] // band.shape.width if band.exact else 0
 
 
 cdef void follow(const Core* k, Lane* lane, const Entries* entries) noexcept nogil:
@@ -167,38 +176,51 @@ cdef inline bint leads_on(const Lane* lane, int slot, int cell) noexcept nogil:
 
 
 cdef bint fill_all(
-    Core* k, Chosen* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft
+    Core* k, Chosen* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft, Purpose purpose
 ) noexcept nogil:
     """The tables of all lanes, a vector of them after the other; False as in `choose`."""
-    cdef bint maps = lanes > 0 and lane.column != WHOLE
     cdef LiveLanes* chunk
-    cdef int done = 0, fronts = 0, left
-    while fronts < lanes and lane[fronts].column < 0:
-        fronts += 1
+    cdef LaneGroup* group = NULL
+    cdef int done = 0, end
     chosen.chunk = <LiveLanes*> kept(k, chosen, lanes + 1, sizeof(LiveLanes))
-    if chosen.chunk == NULL:
+    chosen.group = <LaneGroup*> kept(k, chosen, lanes + 1, sizeof(LaneGroup))
+    if chosen.chunk == NULL or chosen.group == NULL:
         return False
     while done < lanes:
+        if done == 0 or lane[done].group != lane[done - 1].group:
+            group = &chosen.group[chosen.groups]
+            chosen.groups += 1
+            group.first = chosen.chunks
+            group.band, group.chunk = lane[done].group >> 16, lane[done].group & 0xFFFF
+        end = done
+        while end < lanes and stand_together(&lane[end], &lane[done]):
+            end += 1
         chunk = &chosen.chunk[chosen.chunks]
         chosen.chunks += 1
-        chosen.fronts += done < fronts
-        left = (fronts if done < fronts else lanes) - done
-        chunk.machine = live_machine(k, left, maps)
+        group.end = chosen.chunks
+        if lane[done].column < 0:
+            group.fronts = group.end
+        chunk.machine = live_machine(k, end - done, purpose)
         chunk.feature, chunk.halves = feature_of(chunk.machine), takes_halves(chunk.machine)
-        chunk.lanes = chunk.live.lanes = min(chunk.machine.width, left)
-        if not fill(k, chosen, chunk, lane + done, entries, draft):
+        chunk.lanes = chunk.live.lanes = min(chunk.machine.width, end - done)
+        if not fill(k, chosen, group, chunk, lane + done, entries, draft, purpose):
             return False
         done += chunk.lanes
-    if not maps:
+    if purpose == OF_WINDOWS:
         place_results(k, chosen)
     return True
 
 
-cdef inline const Machine* live_machine(const Core* k, int lanes, bint maps) noexcept nogil:
-    """The loops for so many lanes; those of maps have 64 bits."""
+cdef inline bint stand_together(const Lane* one, const Lane* other) noexcept nogil:
+    """Whether lanes may be in one chunk."""
+    return one.group == other.group and (one.column < 0) == (other.column < 0)
+
+
+cdef inline const Machine* live_machine(const Core* k, int lanes, Purpose purpose) noexcept nogil:
+    """The loops for so many lanes; where cells are asked for, they have 64 bits."""
     if k.band[0].narrow:
         return k.band[0].machine
-    if maps:
+    if purpose != OF_WINDOWS:
         return machine_within(lanes, k.widest)
     return live_machine_within(lanes, k.band[0].exact, k.widest)
 
@@ -253,6 +275,7 @@ cdef void free_chosen(Core* k, Chosen* chosen) noexcept nogil:
         free(chosen.chunk[i].live.step)
         free(chosen.chunk[i].move)
     free(chosen.chunk)
+    free(chosen.group)
     free(chosen.load)
     free(chosen.most)
     free(chosen.place)
@@ -321,6 +344,8 @@ cdef int precedes(const void* a, const void* b) noexcept nogil:
     cdef const Lane* one = <const Lane*> a
     cdef const Lane* other = <const Lane*> b
     cdef int i
+    if one.group != other.group:
+        return one.group - other.group
     if (one.column < 0) != (other.column < 0):
         return 1 if one.column >= 0 else -1
     for i in range(2, -1, -1):
@@ -367,7 +392,8 @@ cdef inline bint stands(const Source* source, uint64_t reached) noexcept nogil:
 # ------------------------------------------------------------------------------------------------ what events do
 
 cdef bint fill(
-    Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, const Entries* entries, Draft* draft
+    Core* k, Chosen* chosen, LaneGroup* group, LiveLanes* chunk, const Lane* lane, const Entries* entries, Draft* draft,
+    Purpose purpose,
 ) noexcept nogil:
     """The tables of a chunk of lanes; False where they cannot say it, or memory is short."""
     cdef const Query* q
@@ -394,7 +420,8 @@ cdef bint fill(
             chunk.at[number][i] = lane[number].at[i]
         chunk.live.slots = max(chunk.live.slots, lane[number].live)
         chunk.live.kinds |= lane[number].kinds
-    if lane.column != WHOLE:
+        group.kinds |= lane[number].kinds
+    if purpose != OF_WINDOWS:
         chunk.live.slots = max(chunk.live.slots, 2)  # the shapes that are compiled have more than one
     for number in range(chunk.lanes):
         q = &k.query[lane[number].query]
@@ -407,7 +434,7 @@ cdef bint fill(
         for i in range(entries.first[lane[number].query], entries.first[lane[number].query + 1]):
             kind = entries.kind[i]
             if chosen.kinds >> kind & 1 and not enter(
-                k, chosen, chunk, &k.entry[entries.entry[i]], &lane[number], number, kind, &draft[kind]
+                k, chosen, group, chunk, &k.entry[entries.entry[i]], &lane[number], number, kind, &draft[kind]
             ):
                 return False
     if not write_steps(k, chosen, chunk, draft):
@@ -440,7 +467,8 @@ cdef void begin_starts(const Core* k, LiveLanes* chunk, const Lane* lane, int nu
 
 
 cdef bint enter(
-    Core* k, Chosen* chosen, LiveLanes* chunk, const Entry* entry, const Lane* lane, int number, int kind, Draft* draft
+    Core* k, Chosen* chosen, LaneGroup* group, LiveLanes* chunk, const Entry* entry, const Lane* lane, int number,
+    int kind, Draft* draft,
 ) noexcept nogil:
     """What an event of a class does to one lane; False where the tables cannot say it."""
     cdef const Band* band = &k.band[k.band_of[entry.query]]
@@ -475,6 +503,10 @@ cdef bint enter(
                 chunk.live.edges |= LIVE_EDGE(slot, to)
                 reads[slot] += 1
                 chosen.most[kind] = max(chosen.most[kind], reads[slot])
+                if slot == LIVE_START:
+                    group.begins[kind] = max(group.begins[kind], reads[slot])
+                else:
+                    group.extends[kind] = max(group.extends[kind], reads[slot])
             if not bind(k, chosen, chunk, q, a, k.lane_of[entry.query], to, bit, draft):
                 return False
     for slot in range(lane.slots):

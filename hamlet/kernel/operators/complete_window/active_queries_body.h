@@ -58,14 +58,15 @@ LANE_INLINE LANE_INTS LANES_NAME(live_bind)(
 LANE_INLINE void LANES_NAME(live_plane)(
     const live_chunk *c, const live_plane *plane, const int32_t *kind, const uint8_t *ends, long n,
     const lanes_word *x, long inputs, const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, LANE_INTS *cells,
-    const int slots, const uint64_t edges, const int holds, const int whole
+    const int goes_on, const int slots, const uint64_t edges, const int holds, const int whole
 ) {
     const LANE_INTS one = LANES_NAME(live_one)(whole);
     LANE_INTS cell[LIVE_SLOTS], more[LIVE_SLOTS], sum = {0};
     unsigned killed[LIVE_SLOTS];
     LANES_UNROLLED
     for (int to = 0; to < slots; to++) {
-        cell[to] = holds == LIVE_COUNTS ? LIVE_ONLY(one, LIVE_LANES(c->begin[to], each)) : (LANE_INTS){0};
+        cell[to] = goes_on ? cells[to]
+            : holds == LIVE_COUNTS ? LIVE_ONLY(one, LIVE_LANES(c->begin[to], each)) : (LANE_INTS){0};
         more[to] = (LANE_INTS){0};
         killed[to] = 0;
     }
@@ -127,15 +128,15 @@ LANE_INLINE void LANES_NAME(live_plane)(
 #include "active_queries_planes.h"
 
 /* Take all events of a window for the lanes of the bits `each`; ends: whether an event is the last one of its time, or
- * a null pointer where each is; result: a vector of each plane, so many vectors apart. Returns the bits of the lanes with
- * trends. */
+ * a null pointer where each is; result: a vector of each plane, so many vectors apart; cells: those at the end, or a null
+ * pointer, and where the window goes_on those before it. Returns the bits of the lanes with trends. */
 static uint64_t LANES_NAME(live_part)(
     const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
-    const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, long stride, LANE_INTS *cells
+    const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, long stride, LANE_INTS *cells, int goes_on
 ) {
 #define PLANES(slots, edges, sums, ranks, whole) \
     LANES_NAME(live_planes)( \
-        c, kind, ends, n, x, inputs, each, result, stride, cells, slots, edges, sums, ranks, whole, ends != NULL)
+        c, kind, ends, n, x, inputs, each, result, stride, cells, goes_on, slots, edges, sums, ranks, whole, ends != NULL)
 #define GRAPH(slots, edges) switch (c->shape) { \
         case LIVE_SHAPE(0, 0, 1): PLANES(slots, edges, 0, 0, 1); break; \
         case LIVE_SHAPE(1, 0, 1): PLANES(slots, edges, 1, 0, 1); break; \
@@ -151,8 +152,8 @@ static uint64_t LANES_NAME(live_part)(
         case LIVE_SHAPE(2, 1, 0): PLANES(slots, edges, 2, 1, 0); break; \
     }
 #define PLANE(holds, whole) LANES_NAME(live_plane)( \
-        c, plane, kind, ends, n, x, inputs, each, trends, result + i * stride, cells ? cells + i * c->slots : NULL, c->slots, \
-        c->edges, holds, whole)
+        c, plane, kind, ends, n, x, inputs, each, trends, result + i * stride, cells ? cells + i * c->slots : NULL, \
+        goes_on, c->slots, c->edges, holds, whole)
 #ifdef LANES_FEW_SHAPES /* processors and cases that are rare: the loops for any shape will do, and compile fast */
     if (0) {
     } else {
@@ -184,7 +185,7 @@ static uint64_t LANES_NAME(live_part)(
 /* Take all events of a window; result: [planes][width]. */
 static uint64_t LANES_NAME(live_window)(
     const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs, int small,
-    lanes_word *trends, lanes_word *result, lanes_word *cells
+    lanes_word *trends, lanes_word *result, lanes_word *cells, int goes_on
 ) {
 #if LANES_WIDTH == 4
     const LANE_INTS each = {1, 2, 4, 8};
@@ -193,7 +194,7 @@ static uint64_t LANES_NAME(live_window)(
 #endif
     (void)small;
     return LANES_NAME(live_part)(
-        c, kind, ends, n, x, inputs, each, (LANE_INTS *)trends, (LANE_INTS *)result, 1, (LANE_INTS *)cells
+        c, kind, ends, n, x, inputs, each, (LANE_INTS *)trends, (LANE_INTS *)result, 1, (LANE_INTS *)cells, goes_on
     );
 }
 

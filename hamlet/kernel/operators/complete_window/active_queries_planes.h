@@ -7,8 +7,8 @@
  */
 LANE_INLINE void PLANES_NAME(
     const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
-    const LANE_INTS each, LANE_INTS *result, long stride, LANE_INTS *cells, const int slots, const uint64_t edges, const int sums,
-    const int ranks, const int whole, const int ties
+    const LANE_INTS each, LANE_INTS *result, long stride, LANE_INTS *cells, int goes_on, const int slots,
+    const uint64_t edges, const int sums, const int ranks, const int whole, const int ties
 ) {
     enum { MOST_SLOTS = 3, MOST_PLANES = 4 };
     const int planes = 1 + sums + ranks, kills = c->kills;
@@ -23,6 +23,9 @@ LANE_INLINE void PLANES_NAME(
         for (int to = 0; to < slots; to++) {
             const PLANES_INTS none = {0};
             cell[k][to] = k ? none : PLANES_BEGIN(none, PLANES_LANES(c->begin[to]), whole);
+#ifdef PLANES_CELLS
+            if (goes_on) cell[k][to] = cells[k * slots + to];
+#endif
         }
     }
     for (long i = 0; i < n; i++) {

@@ -49,15 +49,15 @@ LANE_INLINE void live_small_store(LANE_INTS *result, live_ints sum, const int ho
 /* As live_window for eight lanes; small: what holds of the numbers of the window (active_queries.h). */
 static uint64_t live_window_halves(
     const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs, int small,
-    lanes_word *trends, lanes_word *result, lanes_word *cells
+    lanes_word *trends, lanes_word *result, lanes_word *cells, int goes_on
 ) {
     const LANE_INTS low = {1, 2, 4, 8}, high = {16, 32, 64, 128};
     LANE_INTS *to = (LANE_INTS *)result;
     uint64_t some;
-    (void)cells; /* who asks for them takes lanes of 64 bits */
+    (void)cells, (void)goes_on; /* who asks for them takes lanes of 64 bits */
     int lean = !(c->edges & LIVE_EDGE(0, 0)); /* no event follows another one like it at the beginning of a pattern */
 #define PLANES(slots, edges, sums, ranks, ties) \
-    live_small_planes(c, kind, ends, n, x, inputs, low, to, 2, NULL, slots, edges, sums, ranks, 1, ties)
+    live_small_planes(c, kind, ends, n, x, inputs, low, to, 2, NULL, 0, slots, edges, sums, ranks, 1, ties)
 #define TIES(slots, edges, sums, ranks) \
     if (ends) PLANES(slots, edges, sums, ranks, 1); else PLANES(slots, edges, sums, ranks, 0)
 #define GRAPH(slots, edges) switch (c->shape) { \
@@ -79,9 +79,9 @@ static uint64_t live_window_halves(
 #undef GRAPH
 #undef TIES
 #undef PLANES
-    some = LANES_NAME(live_part)(c, kind, ends, n, x, inputs, low, (LANE_INTS *)trends, to, 2, NULL);
+    some = LANES_NAME(live_part)(c, kind, ends, n, x, inputs, low, (LANE_INTS *)trends, to, 2, NULL, 0);
     if (c->lanes <= 4) return some;
-    return some | LANES_NAME(live_part)(c, kind, ends, n, x, inputs, high, (LANE_INTS *)trends, to + 1, 2, NULL) << 4;
+    return some | LANES_NAME(live_part)(c, kind, ends, n, x, inputs, high, (LANE_INTS *)trends, to + 1, 2, NULL, 0) << 4;
 }
 
 static const lanes_machine live_machine_halves = {.width = 8, .window = live_window_halves};

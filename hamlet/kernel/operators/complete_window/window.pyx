@@ -37,7 +37,7 @@ from hamlet.kernel.core cimport (
     take_own,
     take_own_spare,
 )
-from hamlet.kernel.operators.complete_window.active_queries cimport choose, free_chosen
+from hamlet.kernel.operators.complete_window.active_queries cimport OF_WINDOWS, choose, free_chosen
 from hamlet.kernel.operators.complete_window.row_buffer cimport free_held, hold, make_held
 from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
 from hamlet.kernel.operators.simd.lanes cimport (
@@ -104,7 +104,7 @@ cdef void prepare_whole(Core* k) noexcept nogil:
     w.chosen = <Chosen*> calloc(SETS, sizeof(Chosen))
     w.starting = <uint64_t*> calloc(k.bands, sizeof(uint64_t))
     w.every.kinds = ~(<uint64_t> 0)
-    if w.chosen == NULL or w.starting == NULL or not choose(k, &w.every, False):
+    if w.chosen == NULL or w.starting == NULL or not choose(k, &w.every, OF_WINDOWS):
         give_up(k)
         return
     for number in range(k.bands):
@@ -167,7 +167,7 @@ cdef Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
             continue
         chosen.met += 1
         if chosen.chunk == NULL and chosen.met >= min(WORTH, k.whole_from) and w.bytes < MOST_BYTES:
-            if not choose(k, chosen, False):  # there is no memory: no others either
+            if not choose(k, chosen, OF_WINDOWS):  # there is no memory: no others either
                 free_chosen(k, chosen)
                 w.bytes = MOST_BYTES
             w.bytes += chosen.bytes
@@ -376,7 +376,7 @@ cdef int compute(
         if chunk.halves:
             k.reached[INT32] += small != LIVE_LARGE and chunk.live.shape >= 0
         some = chunk.machine.window(
-            &chunk.live, kind, ends, n, w.input, chosen.loads, small, w.trends, result + chunk.place, NULL
+            &chunk.live, kind, ends, n, w.input, chosen.loads, small, w.trends, result + chunk.place, NULL, False
         )
         if w.ordered:
             some &= chunk.unlisted

@@ -5,14 +5,20 @@ map, S' = F + sum over the slots j of S_j B_j (see ``panes``): F is what begins 
 one trend in slot j. F and the B_j are *live lanes* (``active_queries.h``): every query once, and once more from each of
 its cells on that events read or empty; the other B_j change nothing. So no program is read, and no event touches what a
 window holds; however large its numbers are, and however many windows overlap, a window is read and written once for
-some forty events. Products of limbs and words are in ``limbs.h``, those of scaled doubles in ``panes``.
+some fifty events. Products of limbs and words are in ``limbs.h``, those of scaled doubles in ``panes``.
+
+Where few windows are open and their numbers are plain doubles, no map is needed: the live lanes are all queries then,
+begin with what stands in the cells of a window, and leave there what becomes of it.
+
+Exact maps are made chunk by chunk of a band, each of as many events as its own numbers allow: those of queries whose
+types are rare grow slowly, and few maps do for them.
 
 Contract
 --------
 **Which events.** The queries of the kernel are all in bands of the same windows; bursts are short, for others one step
-per burst is cheaper; and exact numbers leave 64 bits, for else ``simd`` adds words.
+per burst is cheaper.
 **Numbers** of a map are plain: integers below 2^LIMB_MAP_BITS, or doubles below 2^LANES_PLAIN_BITS without exponents.
-The bound is that of ``blocks``. A value that does not fit ends what is taken.
+A value that does not fit ends what is taken.
 """
 
 from libc.math cimport fabs
@@ -21,10 +27,21 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport bit_length
-from hamlet.kernel.core cimport EVENT_MAPS, PANE_MATRIX, RANDOM, Core, LiveLanes, Maps, take_own, take_own_spare
-from hamlet.kernel.operators.complete_window.active_queries cimport choose, free_chosen
+from hamlet.kernel.core cimport (
+    EVENT_MAPS,
+    PANE_MATRIX,
+    RANDOM,
+    Chosen,
+    Core,
+    LaneGroup,
+    LiveLanes,
+    Maps,
+    take_own,
+    take_own_spare,
+)
+from hamlet.kernel.operators.complete_window.active_queries cimport OF_CELLS, OF_MAPS, choose, free_chosen
 from hamlet.kernel.operators.complete_window.window cimport load_window
-from hamlet.kernel.operators.pane_matrix.panes cimport end_map, leave_plain, list_cohorts
+from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, end_map, leave_plain, list_cohorts
 from hamlet.kernel.operators.simd.blocks cimport in_lanes, measure, reach
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_PLAIN_BITS,
@@ -40,8 +57,11 @@ from hamlet.kernel.operators.simd.lanes cimport (
     Block,
     Word,
     aligned,
+    bound_raised,
+    can_hold,
     lanes_bits,
     lanes_fold_words,
+    lanes_power,
     note_turn,
     plane_form,
     plane_ordinal,
@@ -52,6 +72,8 @@ from hamlet.kernel.radix_sort cimport tied
 
 cdef enum:
     MOST_EVENTS = 256  # that are mapped at once
+    FEW_COHORTS = 3    # that cost less than a map, if each of them takes the events
+    FEWEST = 4         # events for which cells are brought into registers
 
 
 # ------------------------------------------------------------------------------------------------ tables
@@ -70,17 +92,21 @@ cdef void prepare_maps(Core* k) noexcept nogil:
     if not suits(k):
         return
     m.within, m.slide = k.band[0].within, k.band[0].slide
-    m.every.kinds = ~(<uint64_t> 0)
+    m.every.kinds = m.alone.kinds = ~(<uint64_t> 0)
     m.starting = <uint64_t*> calloc(k.bands, sizeof(uint64_t))
     m.block = <Block**> calloc(k.bands, sizeof(Block*))
     m.map = <Word**> calloc(k.bands, sizeof(Word*))
-    m.fits = m.starting != NULL and m.block != NULL and m.map != NULL and choose(k, &m.every, True)
+    m.cohort = <Word**> calloc(k.bands, sizeof(Word*))
+    m.fits = m.starting != NULL and m.block != NULL and m.map != NULL and m.cohort != NULL
+    m.fits = m.fits and choose(k, &m.every, OF_MAPS) and (k.band[0].exact or choose(k, &m.alone, OF_CELLS))
     if not m.fits:
         give_up(k)
         return
     for number in range(m.every.chunks):
         slots = max(slots, m.every.chunk[number].live.slots)
-    m.input = reserved(k, MOST_EVENTS * m.every.loads)
+    for number in range(m.alone.chunks):
+        slots = max(slots, m.alone.chunk[number].live.slots)
+    m.input = reserved(k, MOST_EVENTS * max(m.every.loads, m.alone.loads))
     m.trends = reserved(k, MOST_EVENTS * slots * WIDEST)
     m.cells = reserved(k, LIVE_PLANES * (1 + LIVE_SLOTS) * WIDEST)
     m.fits = m.input != NULL and m.trends != NULL and m.cells != NULL
@@ -91,6 +117,8 @@ cdef void prepare_maps(Core* k) noexcept nogil:
                 m.starting[number] |= <uint64_t> 1 << kind
     for number in range(m.every.chunks):
         m.fits = m.fits and list_moves(k, &m.every.chunk[number])
+    for number in range(m.alone.chunks):
+        m.fits = m.fits and list_moves(k, &m.alone.chunk[number])
     if not m.fits:
         give_up(k)
 
@@ -109,6 +137,8 @@ cdef void forget_maps(Core* k) noexcept nogil:
     if m.map != NULL:
         free(m.map[0])
     free_chosen(k, &m.every)
+    free_chosen(k, &m.alone)
+    free(m.cohort)
     free(m.starting)
     free(m.block)
     free(m.map)
@@ -182,10 +212,10 @@ cdef bint begin_maps(Core* k) noexcept nogil:
 
 
 cdef bint list_moves(Core* k, LiveLanes* chunk) noexcept nogil:
-    """Where in the maps the cells of a chunk of live lanes belong; False without memory."""
+    """Where in a map, or a cohort, the cells of a chunk of live lanes belong; False without memory."""
     cdef const Band* band
     cdef Py_ssize_t size = 2 * LIVE_PLANES * LIVE_SLOTS * WIDEST * sizeof(int), place
-    cdef int lane, at, slot, plane, i, number, width = chunk.machine.width
+    cdef int lane, at, slot, plane, i, number, moves = 0, width = chunk.machine.width
     cdef int* move
     if not take_own_spare(k, size):
         return False
@@ -196,11 +226,11 @@ cdef bint list_moves(Core* k, LiveLanes* chunk) noexcept nogil:
     for lane in range(chunk.lanes):
         band = &k.band[k.band_of[chunk.query[lane]]]
         at = k.lane_of[chunk.query[lane]]
+        chunk.band[lane] = k.band_of[chunk.query[lane]]
         for slot in range(chunk.cells[lane]):
             if chunk.at[lane][slot] < 0:
                 continue
-            place = k.maps.map[k.band_of[chunk.query[lane]]] - k.maps.map[0]
-            place += (1 + chunk.column[lane]) * band.words + at % band.shape.width + (
+            place = max(0, 1 + chunk.column[lane]) * band.words + at % band.shape.width + (
                 (at // band.shape.width * band.shape.slots + slot) * band.shape.vectors * band.shape.width
             )
             for i in range(k.query[chunk.query[lane]].components):
@@ -209,7 +239,8 @@ cdef bint list_moves(Core* k, LiveLanes* chunk) noexcept nogil:
                 move[0] = (number * chunk.live.slots + chunk.at[lane][slot]) * width + lane
                 move[1] = place + plane * band.shape.width
                 move += 2
-                chunk.moves += 1
+                moves += 1
+        chunk.moved[lane] = moves
     return True
 
 
@@ -219,11 +250,10 @@ cdef int take_events(
     Core* k, int64_t key, const Event* event, const int64_t* orders, Py_ssize_t* events
 ) noexcept nogil:
     """Let events of one key and pane take effect, as many as can be mapped; `events` becomes their number."""
-    cdef Py_ssize_t i, n = events[0], runs = 1, count
+    cdef Py_ssize_t i, n = events[0], runs = 1, count = 1
     cdef uint64_t kinds = <uint64_t> 1 << event.kind
-    cdef Py_ssize_t taken = 0
-    cdef bint empty = True
-    cdef int number, failure = NO_FAILURE, maps = 0
+    cdef bint empty = True, maps
+    cdef int number, failure = NO_FAILURE
     events[0] = 0
     for i in range(1, n):
         kinds |= <uint64_t> 1 << event[i].kind
@@ -235,39 +265,34 @@ cdef int take_events(
             return failure
     if not finds_blocks(k, key, event, n, kinds, &empty, &failure):
         return failure
-    for number in range(k.bands):
+    while count and few_cohorts(k) and n - events[0] >= FEWEST:
+        count = go_on(k, event + events[0], n - events[0], orders)
+        events[0] += count
+        empty = empty and count == 0
+    maps = events[0] < n and is_worth_maps(k, event + events[0], n - events[0])
+    for number in range(k.bands if maps or events[0] else 0):
         note_turn(&k.band[number], runs, n)
-    while events[0] < n and failure == NO_FAILURE:
-        count = map_events(k, event + events[0], n - events[0], orders, empty, maps)
-        if count:
-            maps += 1
-            events[0] += count
-            taken += count
-            empty = False
-        if maps and (count == 0 or events[0] == n or maps == (LIMB_MAPS if k.band[0].exact else 1)):
-            failure = fold_all(k, taken, maps)
-            taken = maps = 0
+    while maps and events[0] < n and failure == NO_FAILURE:
+        count = map_events(k, event + events[0], n - events[0], orders, empty, &failure)
         if count == 0:
             break
+        events[0] += count
+        empty = False
     return failure
 
 
 cdef bint finds_blocks(
     Core* k, int64_t key, const Event* event, Py_ssize_t n, uint64_t kinds, bint* empty, int* failure
 ) noexcept nogil:
-    """Find the blocks that events of some classes change; whether it is worth mapping these.
+    """Find the blocks that events of some classes change; False where there are none.
 
     `empty` becomes whether none of them has a trend.
     """
     cdef Maps* m = &k.maps
     cdef Band* band
     cdef Block* block
-    cdef Py_ssize_t i
     cdef int number
-    cdef int64_t bits = 0
-    cdef bint worth = False
-    for i in range(n):
-        bits += bit_length(m.every.most[event[i].kind])
+    cdef bint some = False
     for number in range(k.bands):
         band = &k.band[number]
         m.block[number] = NULL
@@ -279,87 +304,316 @@ cdef bint finds_blocks(
             return False
         if block == NULL:
             continue
+        some = True
         empty[0] = empty[0] and block.bits == 0 and band.starts == 0
-        if not band.exact or block.limbs:  # doubles of one window are stepped as fast
-            worth = worth or band.exact or band.windows > 1
+    return some
+
+
+cdef bint is_worth_maps(Core* k, const Event* event, Py_ssize_t n) noexcept nogil:
+    """Whether it is worth mapping events: exact numbers leave words, or several windows have the same doubles to do."""
+    cdef Band* band
+    cdef Block* block
+    cdef Py_ssize_t i
+    cdef int number
+    cdef int64_t bits = 0
+    for i in range(n):
+        bits += bit_length(k.maps.every.most[event[i].kind])
+    for number in range(k.bands):
+        band, block = &k.band[number], k.maps.block[number]
+        if block == NULL:
+            continue
+        if not band.exact:
+            if band.windows > 1:
+                return True
+        elif block.limbs:
+            return True
         elif block.bits + bits > band.most_bits:
             measure(band, block)
-            worth = worth or block.bits + bits > band.most_bits
-    return worth
+            if block.bits + bits > band.most_bits:
+                return True
+    return False
+
+
+# ------------------------------------------------------------------------------------------------ cells that go on
+
+
+cdef bint few_cohorts(const Core* k) noexcept nogil:
+    """Whether numbers are plain doubles, and so few windows are open that each may take events by itself."""
+    cdef const Block* block
+    cdef int number
+    if k.band[0].exact:
+        return False
+    for number in range(k.bands):
+        block = k.maps.block[number]
+        if block != NULL and (block.newest - block.oldest >= FEW_COHORTS or block.mapped or not block.plain):
+            return False
+    return True
+
+
+cdef Py_ssize_t go_on(Core* k, const Event* event, Py_ssize_t n, const int64_t* orders) noexcept nogil:
+    """Let the first of n events take effect in all windows, as many as leave their doubles plain; returns how many."""
+    cdef Maps* m = &k.maps
+    cdef int32_t kind[MOST_EVENTS]
+    cdef int32_t step[MOST_EVENTS]
+    cdef uint64_t kinds
+    cdef Block* block
+    cdef Py_ssize_t count = count_for_all(k, event, n, orders, kind, step, &kinds)
+    cdef int number
+    cdef int64_t most = 0, cohort
+    if count == 0:
+        return 0
+    for number in range(k.bands):
+        block = m.block[number]
+        if block != NULL:
+            most = max(most, block.newest + 1 - block.oldest)
+            k.work[PANE_MATRIX].events += count
+            k.band[number].alive_in = NULL
+    k.step += count
+    k.reached[EVENT_MAPS] += 1
+    for cohort in range(most):
+        for number in range(k.bands):
+            block = m.block[number]
+            m.cohort[number] = NULL
+            if block != NULL and block.oldest + cohort <= block.newest:
+                m.cohort[number] = cells_of(&k.band[number], block, block.oldest + cohort)
+        run_cells(k, kind, step, count, kinds)
+    return count
+
+
+cdef Py_ssize_t count_for_all(
+    Core* k, const Event* event, Py_ssize_t n, const int64_t* orders, int32_t* kind, int32_t* step, uint64_t* kinds
+) noexcept nogil:
+    """Raise the bounds of all blocks by the first of n events, as many as fit, and load these; returns how many."""
+    cdef Chosen* chosen = &k.maps.alone
+    cdef Py_ssize_t count = count_within(chosen, event, min(n, MOST_EVENTS), n, orders, kind, step, kinds)
+    cdef double weight
+    cdef bint near
+    cdef int number
+    cdef int64_t bits = 0
+    if count < FEWEST:
+        return 0
+    weight = load_window(k, chosen, event, count, k.maps.input, &near)
+    if weight < 0:
+        return 0
+    weight = max(weight, size_of_doubles(k, chosen, count))
+    if not holds_all(k, bits_of(chosen, kind, count), weight):
+        for number in range(k.bands):
+            if k.maps.block[number] != NULL:
+                measure(&k.band[number], k.maps.block[number])
+    while not holds_all(k, bits_of(chosen, kind, count), weight):
+        count = count_within(chosen, event, count // 2, n, orders, kind, step, kinds)
+        if count < FEWEST:
+            return 0
+    bits = bits_of(chosen, kind, count)
+    for number in range(k.bands):
+        if k.maps.block[number] != NULL:
+            bound_raised(&k.band[number], k.maps.block[number], bits, True, weight)
+    return count
+
+
+cdef inline int64_t bits_of(const Chosen* chosen, const int32_t* kind, Py_ssize_t n) noexcept nogil:
+    """How many bits events add to counts."""
+    cdef Py_ssize_t i
+    cdef int64_t bits = 0
+    for i in range(n):
+        bits += bit_length(chosen.most[kind[i]])
+    return bits
+
+
+cdef inline bint holds_all(const Core* k, int64_t bits, double weight) noexcept nogil:
+    """Whether all blocks can hold what events add to them."""
+    cdef const Block* block
+    cdef int number
+    for number in range(k.bands):
+        block = k.maps.block[number]
+        if block != NULL and not can_hold(&k.band[number], block.bits + bits, block.weight + weight):
+            return False
+    return True
+
+
+cdef void run_cells(
+    Core* k, const int32_t* kind, const int32_t* step, Py_ssize_t n, uint64_t kinds
+) noexcept nogil:
+    """Let events take effect in one cohort of each band."""
+    cdef Maps* m = &k.maps
+    cdef const LiveLanes* chunk
+    cdef int32_t taken[MOST_EVENTS]
+    cdef uint8_t ends[MOST_EVENTS]
+    cdef uint64_t before = 0
+    cdef Py_ssize_t takes = 0
+    cdef bint tie = False
+    cdef int number, lane, i, begun
+    cdef Word* to
+    for number in range(m.alone.chunks):
+        chunk = &m.alone.chunk[number]
+        if not chunk.live.kinds & kinds:
+            continue
+        if chunk.live.kinds & kinds != before:
+            before = chunk.live.kinds & kinds
+            takes = choose_events(kind, step, 0, n, before, taken, ends, &tie)
+        if chunk.feature >= 0:
+            k.reached[chunk.feature] += 1
+        memset(m.cells, 0, chunk.live.planes * chunk.live.slots * chunk.machine.width * sizeof(Word))
+        begun = 0
+        for lane in range(chunk.lanes):
+            to = m.cohort[chunk.band[lane]]
+            for i in range(begun, chunk.moved[lane] if to != NULL else 0):
+                m.cells[chunk.move[2 * i]] = to[chunk.move[2 * i + 1]]
+            begun = chunk.moved[lane]
+        chunk.machine.window(
+            &chunk.live, taken, ends if tie else NULL, takes, m.input, m.alone.loads, LIVE_LARGE, m.trends,
+            m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells, True,
+        )
+        write_cells(k, chunk, m.cohort, 0)
+
+
+# ------------------------------------------------------------------------------------------------ maps
 
 
 cdef Py_ssize_t map_events(
-    Core* k, const Event* event, Py_ssize_t n, const int64_t* orders, bint empty, int place
+    Core* k, const Event* event, Py_ssize_t n, const int64_t* orders, bint empty, int* failure
 ) noexcept nogil:
-    """Write the map of a place: of the first of some events, as many as it can hold; returns how many.
+    """Let the first of n events take effect by maps; returns how many.
 
     Where windows are `empty` only what begins is written.
     """
     cdef Maps* m = &k.maps
-    cdef LiveLanes* chunk
     cdef int32_t kind[MOST_EVENTS]
     cdef int32_t step[MOST_EVENTS]
-    cdef int32_t taken[MOST_EVENTS]
-    cdef uint8_t ends[MOST_EVENTS]
-    cdef uint64_t kinds = 0, before = 0
-    cdef Py_ssize_t takes = 0
+    cdef uint64_t kinds
     cdef int limit = LIMB_MAP_BITS if k.band[0].exact else LANES_PLAIN_BITS, number
-    cdef int64_t value_bits
-    cdef Py_ssize_t count = min(n, MOST_EVENTS)
+    cdef Py_ssize_t count = count_within(&m.every, event, min(n, MOST_EVENTS), n, orders, kind, step, &kinds)
     cdef double weight
-    cdef bint near, tie = False
-    while True:
-        count = count_within(k, event, count, n, orders, limit - m.value_bits, kind, step, &kinds)
-        if count == 0:
-            return 0
-        weight = load_window(k, &m.every, event, count, m.input, &near)
-        if weight < 0:
-            return 0
-        weight = max(weight, size_of_doubles(k, count))
-        value_bits = lanes_bits(weight)
-        if value_bits <= m.value_bits:
-            break
-        m.value_bits = value_bits
-        if limit <= value_bits:
-            m.value_bits = 0
-            return 0
-    m.value_bits = max(value_bits, m.value_bits - 1)
-    for number in range(m.every.fronts if empty else m.every.chunks):
-        chunk = &m.every.chunk[number]
-        if chunk.feature >= 0:
-            k.reached[chunk.feature] += 1
-        if takes == 0 or chunk.live.kinds & kinds != before:
-            before = chunk.live.kinds & kinds
-            takes = choose_events(kind, step, count, before, taken, ends, &tie)
-        chunk.machine.window(
-            &chunk.live, taken, ends if tie else NULL, takes, m.input, m.every.loads, LIVE_LARGE, m.trends,
-            m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells,
-        )
-        write_cells(k, chunk, m.map[0] + place * m.words)
+    cdef bint near
+    weight = load_window(k, &m.every, event, count, m.input, &near)
+    if weight < 0:
+        return 0
+    limit -= lanes_bits(max(weight, size_of_doubles(k, &m.every, count)))
+    count = each_fits(&m.every, kind, step, count, limit)
+    if count == 0:
+        return 0
+    k.step += count
+    k.reached[EVENT_MAPS] += 1
+    for number in range(k.bands):
+        k.band[number].alive_in = NULL
+        if m.block[number] != NULL:
+            k.work[PANE_MATRIX].events += count
+    for number in range(m.every.groups):
+        if m.every.group[number].kinds & kinds:
+            failure[0] = map_group(k, &m.every.group[number], kind, step, count, kinds, lanes_power(limit), empty)
+            if failure[0]:
+                return count
     return count
 
 
-cdef inline void write_cells(Core* k, const LiveLanes* chunk, Word* map) noexcept nogil:
-    """Put the cells of a chunk where they belong in the maps of all bands."""
+cdef inline Py_ssize_t each_fits(
+    const Chosen* chosen, const int32_t* kind, const int32_t* step, Py_ssize_t n, int64_t limit
+) noexcept nogil:
+    """How many events there are before the first step that does not fit a map by itself."""
+    cdef Py_ssize_t i, count = 0
+    cdef int64_t bits = limit
+    for i in range(n):
+        if i and step[i] != step[i - 1]:
+            count, bits = i, limit
+        bits -= bit_length(chosen.most[kind[i]])
+        if bits < 0:
+            return count
+    return n
+
+
+cdef int map_group(
+    Core* k, const LaneGroup* group, const int32_t* kind, const int32_t* step, Py_ssize_t n, uint64_t kinds,
+    double most, bint empty,
+) noexcept nogil:
+    """Let events take effect in a group of lanes, as many at a time as its counts allow. Returns a Failure."""
+    cdef Maps* m = &k.maps
+    cdef Py_ssize_t begun = 0, end
+    cdef bint exact = k.band[0].exact
+    cdef int maps = 0, failure = NO_FAILURE
+    if exact and m.block[group.band] == NULL:
+        return NO_FAILURE
+    while begun < n and failure == NO_FAILURE:
+        end = end_of_map(group, kind, step, begun, n, most)
+        write_map(k, group, kind, step, begun, end, kinds, empty, maps * m.words)
+        begun, empty = end, False
+        maps += 1
+        if exact and (maps == LIMB_MAPS or begun == n):
+            failure = fold_limbs(
+                k, &k.band[group.band], m.block[group.band], group.chunk, m.map[group.band], maps, m.words
+            )
+            maps = 0
+        elif not exact:
+            failure = fold_doubles(k)
+            maps = 0
+    return failure
+
+
+cdef inline Py_ssize_t end_of_map(
+    const LaneGroup* group, const int32_t* kind, const int32_t* step, Py_ssize_t begun, Py_ssize_t n, double most
+) noexcept nogil:
+    """The end of the steps that leave counts of a group at most so large."""
+    cdef double of_one = 1, of_none = 0
+    cdef Py_ssize_t i, end = begun
+    for i in range(begun, n):
+        of_one *= 1 + group.extends[kind[i]]
+        of_none += of_none * group.extends[kind[i]] + group.begins[kind[i]]
+        if max(of_one, of_none) > most:
+            break
+        if i + 1 == n or step[i + 1] != step[i]:
+            end = i + 1
+    return end
+
+
+cdef void write_map(
+    Core* k, const LaneGroup* group, const int32_t* kind, const int32_t* step, Py_ssize_t begun, Py_ssize_t end,
+    uint64_t kinds, bint empty, Py_ssize_t apart,
+) noexcept nogil:
+    """Write the map of some events, which are of these classes, so far behind the first one."""
+    cdef Maps* m = &k.maps
+    cdef const LiveLanes* chunk
+    cdef int32_t taken[MOST_EVENTS]
+    cdef uint8_t ends[MOST_EVENTS]
+    cdef uint64_t before = 0
+    cdef Py_ssize_t takes = 0
+    cdef bint tie = False
+    cdef int number
+    for number in range(group.first, group.fronts if empty else group.end):
+        chunk = &m.every.chunk[number]
+        if chunk.feature >= 0:
+            k.reached[chunk.feature] += 1
+        if chunk.live.kinds & kinds != before:
+            before = chunk.live.kinds & kinds
+            takes = choose_events(kind, step, begun, end, before, taken, ends, &tie)
+        chunk.machine.window(
+            &chunk.live, taken, ends if tie else NULL, takes, m.input, m.every.loads, LIVE_LARGE, m.trends,
+            m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells, False,
+        )
+        write_cells(k, chunk, m.map, apart)
+
+
+cdef inline void write_cells(Core* k, const LiveLanes* chunk, Word** to, Py_ssize_t apart) noexcept nogil:
+    """Put the cells of a chunk where they belong, so far behind what there is of each band."""
     cdef const Word* cells = k.maps.cells
     cdef const int* move = chunk.move
-    cdef int i
-    for i in range(chunk.moves):
-        map[move[2 * i + 1]] = cells[move[2 * i]]
+    cdef Word* of_band
+    cdef int lane, i, begun = 0
+    for lane in range(chunk.lanes):
+        if to[chunk.band[lane]] != NULL:
+            of_band = to[chunk.band[lane]] + apart
+            for i in range(begun, chunk.moved[lane]):
+                of_band[move[2 * i + 1]] = cells[move[2 * i]]
+        begun = chunk.moved[lane]
 
 
 cdef inline Py_ssize_t count_within(
-    const Core* k, const Event* event, Py_ssize_t most, Py_ssize_t n, const int64_t* orders, int64_t bits,
+    const Chosen* chosen, const Event* event, Py_ssize_t most, Py_ssize_t n, const int64_t* orders,
     int32_t* kind, int32_t* step, uint64_t* kinds
 ) noexcept nogil:
-    """The first of n events that bring counts to so many bits, all those of a time; their classes, and their steps."""
+    """The first of n events, all those of a time; their classes, and their steps."""
     cdef Py_ssize_t i, count = 0
     cdef int32_t steps = 0
     kinds[0] = 0
     for i in range(most):
-        bits -= bit_length(k.maps.every.most[event[i].kind])
-        if bits < 0:
-            break
         kind[i] = event[i].kind
         step[i] = steps
         if i + 1 == n or not tied(&event[i + 1], orders):
@@ -371,14 +625,15 @@ cdef inline Py_ssize_t count_within(
 
 
 cdef inline Py_ssize_t choose_events(
-    const int32_t* kind, const int32_t* step, Py_ssize_t n, uint64_t kinds, int32_t* taken, uint8_t* ends, bint* tie
+    const int32_t* kind, const int32_t* step, Py_ssize_t begun, Py_ssize_t end, uint64_t kinds, int32_t* taken,
+    uint8_t* ends, bint* tie
 ) noexcept nogil:
     """The events of some classes, as loops take them, and where their steps end; returns how many there are."""
     cdef Py_ssize_t i, takes = 0
     cdef int32_t before = -1
     cdef int ties = 0
     cdef bint takes_it, same
-    for i in range(n):  # nearly without a branch
+    for i in range(begun, end):  # nearly without a branch
         takes_it = kinds >> kind[i] & 1
         taken[takes] = LIVE_EVENT(kind[i], i)
         ends[takes] = True
@@ -391,53 +646,39 @@ cdef inline Py_ssize_t choose_events(
     return takes
 
 
-cdef inline double size_of_doubles(const Core* k, Py_ssize_t n) noexcept nogil:
+cdef inline double size_of_doubles(const Core* k, const Chosen* chosen, Py_ssize_t n) noexcept nogil:
     """The largest sum of magnitudes of an input that is a double, where counts are doubles, too."""
-    cdef const Maps* m = &k.maps
     cdef const Word* x
     cdef double size, most = 0
     cdef Py_ssize_t i
     cdef int number
-    for number in range(m.every.loads if not k.band[0].exact else 0):
-        if m.every.load[number].floating:
+    for number in range(chosen.loads if not k.band[0].exact else 0):
+        if chosen.load[number].floating:
             size = 0
-            x = m.input + number
+            x = k.maps.input + number
             for i in range(n):
-                size += fabs(x[i * m.every.loads].d)
+                size += fabs(x[i * chosen.loads].d)
             most = max(most, size)
     return most
 
 
-cdef int fold_all(Core* k, Py_ssize_t events, int maps) noexcept nogil:
-    """Do what so many maps, of as many events, say to the windows of each band. Returns a Failure."""
+cdef int fold_doubles(Core* k) noexcept nogil:
+    """Do what a plain map says to all windows of each band. Returns a Failure."""
     cdef Maps* m = &k.maps
     cdef Band* band
     cdef Block* block
-    cdef int number, failure
-    k.step += events
-    k.reached[EVENT_MAPS] += 1
+    cdef int number
     for number in range(k.bands):
         band, block = &k.band[number], m.block[number]
         if block == NULL:
             continue
-        k.work[PANE_MATRIX].events += events
-        band.alive_in = NULL
-        if band.exact:
-            failure = fold_limbs(k, band, block, m.map[number], maps, m.words)
-        else:
-            failure = fold_doubles(k, band, block, m.map[number])
-        if failure:
-            return failure
-    return NO_FAILURE
-
-
-cdef int fold_doubles(Core* k, Band* band, Block* block, const Word* map) noexcept nogil:
-    """Let a plain map be done to all windows. Returns a Failure."""
-    if reserve_sums(k, band, lanes_fold_words(&band.shape)):
-        return OUT_OF_MEMORY
-    end_map(band, block)
-    leave_plain(band, block)
-    list_cohorts(band, block, block.oldest, block.newest, band.cells)
-    band.machine.fold(&band.shape, band.cells, <int> (block.newest + 1 - block.oldest), map, True, band.sums)
-    block.bits = 1
+        if reserve_sums(k, band, lanes_fold_words(&band.shape)):
+            return OUT_OF_MEMORY
+        end_map(band, block)
+        leave_plain(band, block)
+        list_cohorts(band, block, block.oldest, block.newest, band.cells)
+        band.machine.fold(
+            &band.shape, band.cells, <int> (block.newest + 1 - block.oldest), m.map[number], True, band.sums
+        )
+        block.bits = 1
     return NO_FAILURE

@@ -106,9 +106,10 @@ typedef struct {
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, int plain, const lanes_word *sums);
     /* what all n events of a window come to in a chunk of live lanes, and in which lanes there is a trend; small: what
-     * holds of its numbers (active_queries.h); cells: where those at its end are written, [planes][slots][width], or null */
+     * holds of its numbers (active_queries.h); cells: where those at its end are written, [planes][slots][width], or null;
+     * goes_on: whether those before it stand there */
     uint64_t (*window)(const live_chunk *, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x,
-                       long inputs, int small, lanes_word *trends, lanes_word *result, lanes_word *cells);
+                       long inputs, int small, lanes_word *trends, lanes_word *result, lanes_word *cells, int goes_on);
     /* set the bits of the lanes with trends that an event extends, some of which are known; pane: a map that is under
      * way, or null */
     void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *pane,
@@ -131,7 +132,7 @@ typedef struct {
                        uint64_t *found);
     int (*limbs_total)(const lanes_shape *, const lanes_limbs *, const lanes_program *, const lanes_group *,
                        lanes_word *cells, lanes_word *sum);
-    int (*limbs_fold)(const lanes_shape *, const lanes_limbs *, lanes_word *const *cells, int cohorts,
+    int (*limbs_fold)(const lanes_shape *, const lanes_limbs *, int chunk, lanes_word *const *cells, int cohorts,
                       const lanes_word *map, int maps, long apart, lanes_word *sums);
 } lanes_machine;
 

@@ -122,7 +122,7 @@ cdef extern from "lanes.h" nogil:
         void (*write)(const Shape*, const LaneProgram*, Word* cells, int plain, const Word* sums) noexcept nogil
         uint64_t (*window)(
             const LiveChunk*, const int32_t* kind, const uint8_t* ends, long n, const Word* x, long inputs,
-            int small, Word* trends, Word* result, Word* cells
+            int small, Word* trends, Word* result, Word* cells, int goes_on
         ) noexcept nogil
         void (*find)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* pane, uint64_t* found
@@ -144,7 +144,8 @@ cdef extern from "lanes.h" nogil:
             const Shape*, const Limbs*, const LaneProgram*, const Group*, Word* cells, Word* sum
         ) noexcept nogil
         int (*limbs_fold)(
-            const Shape*, const Limbs*, Word** cells, int cohorts, const Word* map, int maps, long apart, Word* sums
+            const Shape*, const Limbs*, int chunk, Word** cells, int cohorts, const Word* map, int maps, long apart,
+            Word* sums
         ) noexcept nogil
     int lanes_fold_words(const Shape* s)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)

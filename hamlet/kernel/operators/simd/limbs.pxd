@@ -6,7 +6,7 @@ from hamlet.kernel.plan cimport Query
 
 cdef int has_limbs(Core* k, Band* band, Block* block, const Growth* growth) noexcept nogil
 cdef int fold_limbs(
-    Core* k, Band* band, Block* block, const Word* map, int maps, Py_ssize_t apart
+    Core* k, Band* band, Block* block, int chunk, const Word* map, int maps, Py_ssize_t apart
 ) noexcept nogil
 cdef int64_t note_inputs(
     const LaneProgram* program, const Word* x, int64_t m, bint loop, Growth* growth

@@ -95,9 +95,9 @@ cdef bint make_room(Core* k, Band* band, Block* block, int grown) noexcept nogil
 
 
 cdef int fold_limbs(
-    Core* k, Band* band, Block* block, const Word* map, int maps, Py_ssize_t apart
+    Core* k, Band* band, Block* block, int chunk, const Word* map, int maps, Py_ssize_t apart
 ) noexcept nogil:
-    """Let what maps in words say be done to all windows, whose integers become limbs. Returns a Failure."""
+    """Let what maps say be done to a chunk of all windows, whose integers become limbs. Returns a Failure."""
     cdef Limbs form
     cdef int grown = maps * LIMB_MAP_LIMBS
     if block.limbs == 0:
@@ -111,9 +111,9 @@ cdef int fold_limbs(
         return OUT_OF_MEMORY
     form = form_of(band, block.limbs)
     list_cohorts(band, block, block.oldest, block.newest, band.cells)
-    block.used = band.machine.limbs_fold(
-        &band.shape, &form, band.cells, <int> (block.newest + 1 - block.oldest), map, maps, apart, band.sums
-    )
+    block.used = max(block.used, band.machine.limbs_fold(
+        &band.shape, &form, chunk, band.cells, <int> (block.newest + 1 - block.oldest), map, maps, apart, band.sums
+    ))
     block.bits, block.weight = LIMB_BITS + 1, 1
     return NO_FAILURE
 

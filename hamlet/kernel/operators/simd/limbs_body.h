@@ -435,56 +435,53 @@ LANE_INLINE int LANES_NAME(limbs_follow)(
     return LANES_NAME(lanes_any)(more);
 }
 
-/* Make of some cohorts' cells, all of whose limbs have been carried, what some maps make of them one after the other, each
+/* Make of a chunk of some cohorts, all of whose limbs have been carried, what some maps make of it one after the other, each
  * [1 + slots][chunk][slot][planes], and so many words apart; sums: room for the cells of a chunk, and a number. Returns the
- * most limbs in use; there is room for LIMB_MAP_LIMBS more for each map. Chunk by chunk and cohort by cohort, so that
- * what is read again is near. */
+ * most limbs in use; there is room for LIMB_MAP_LIMBS more for each map. Cohort by cohort, so that what is read again is
+ * near. */
 static int LANES_NAME(limbs_fold)(
-    const lanes_shape *s, const lanes_limbs *w, lanes_word *const *cells, int cohorts, const lanes_word *map, int maps,
-    long apart, lanes_word *sums
+    const lanes_shape *s, const lanes_limbs *w, int chunk, lanes_word *const *cells, int cohorts, const lanes_word *map,
+    int maps, long apart, lanes_word *sums
 ) {
     const int others = s->planes - s->whole, limbs = w->limbs;
-    const long size = (long)s->chunks * s->slots * s->planes;
+    const int slots = w->slots[chunk], whole = w->whole[chunk], vectors = whole * limbs + others;
+    const long size = (long)s->chunks * s->slots * s->planes, place = (long)chunk * s->slots * s->planes;
+    LANE_INTS *before = (LANE_INTS *)sums, *sum = before + (long)slots * vectors;
     LIMBS_WAY ways[LIMB_MAPS][LIVE_SLOTS][LIVE_SLOTS];
     int most = 1;
-    for (int chunk = 0; chunk < s->chunks; chunk++) {
-        const int slots = w->slots[chunk], whole = w->whole[chunk], vectors = whole * limbs + others;
-        const long place = (long)chunk * s->slots * s->planes;
-        LANE_INTS *before = (LANE_INTS *)sums, *sum = before + (long)slots * vectors;
-        for (int number = 0; number < maps; number++)
-            for (int to = 0; to < slots; to++)
-                for (int from = 0; from < slots; from++) {
-                    const LANE_INTS *step = (const LANE_INTS *)(map + number * apart) + (1 + from) * size + place;
-                    LIMBS_WAY *way = &ways[number][to][from];
-                    step += (long)to * s->planes;
-                    LANE_INTS changed = step[0] - 1;
-                    for (int k = 1; k < s->planes; k++) changed |= step[k];
-                    way->leads = LANES_NAME(lanes_any)(step[0]);
-                    way->keeps = !LANES_NAME(lanes_any)(changed);
-                    way->step = step;
-                }
-        for (int cohort = 0; cohort < cohorts; cohort++) {
-            LANE_INTS *const cell = LANE_CELL(cells[cohort], chunk, 0);
-            unsigned short *const in_use = limbs_in_use(s, cells[cohort], chunk, 0);
-            for (int number = 0; number < maps; number++) {
-                const LANE_INTS *add = (const LANE_INTS *)(map + number * apart) + place;
-                int used[LIVE_SLOTS];
-                for (int slot = 0; slot < slots; slot++) {
-                    const LANE_INTS *from = cell + (long)slot * vectors;
-                    LANE_INTS *to = before + (long)slot * vectors;
-                    used[slot] = in_use[slot];
-                    for (int k = 0; used[slot] && k < whole; k++)
-                        memcpy(to + (long)k * limbs, from + (long)k * limbs, sizeof(LANE_INTS) * (size_t)used[slot]);
-                    memcpy(to + (long)whole * limbs, from + (long)whole * limbs, sizeof(LANE_INTS) * (size_t)others);
-                }
-                for (int slot = 0; slot < slots; slot++, add += s->planes) {
-                    const int n = LANES_NAME(limbs_follow)(
-                        s, before, used, ways[number][slot], add, cell + (long)slot * vectors, used[slot], sum, slots,
-                        whole, limbs
-                    );
-                    in_use[slot] = (unsigned short)n;
-                    if (n > most) most = n;
-                }
+    for (int number = 0; number < maps; number++)
+        for (int to = 0; to < slots; to++)
+            for (int from = 0; from < slots; from++) {
+                const LANE_INTS *step = (const LANE_INTS *)(map + number * apart) + (1 + from) * size + place;
+                LIMBS_WAY *way = &ways[number][to][from];
+                step += (long)to * s->planes;
+                LANE_INTS changed = step[0] - 1;
+                for (int k = 1; k < s->planes; k++) changed |= step[k];
+                way->leads = LANES_NAME(lanes_any)(step[0]);
+                way->keeps = !LANES_NAME(lanes_any)(changed);
+                way->step = step;
+            }
+    for (int cohort = 0; cohort < cohorts; cohort++) {
+        LANE_INTS *const cell = LANE_CELL(cells[cohort], chunk, 0);
+        unsigned short *const in_use = limbs_in_use(s, cells[cohort], chunk, 0);
+        for (int number = 0; number < maps; number++) {
+            const LANE_INTS *add = (const LANE_INTS *)(map + number * apart) + place;
+            int used[LIVE_SLOTS];
+            for (int slot = 0; slot < slots; slot++) {
+                const LANE_INTS *from = cell + (long)slot * vectors;
+                LANE_INTS *to = before + (long)slot * vectors;
+                used[slot] = in_use[slot];
+                for (int k = 0; used[slot] && k < whole; k++)
+                    memcpy(to + (long)k * limbs, from + (long)k * limbs, sizeof(LANE_INTS) * (size_t)used[slot]);
+                memcpy(to + (long)whole * limbs, from + (long)whole * limbs, sizeof(LANE_INTS) * (size_t)others);
+            }
+            for (int slot = 0; slot < slots; slot++, add += s->planes) {
+                const int n = LANES_NAME(limbs_follow)(
+                    s, before, used, ways[number][slot], add, cell + (long)slot * vectors, used[slot], sum, slots,
+                    whole, limbs
+                );
+                in_use[slot] = (unsigned short)n;
+                if (n > most) most = n;
             }
         }
     }
