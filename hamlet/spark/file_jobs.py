@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -34,7 +34,15 @@ from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layered_batch import submit_layers
 from hamlet.spark.layers import LAYERED, is_layered
 from hamlet.spark.online import QueryWork
-from hamlet.spark.options import Batch, Stream, SubmitOptions, job_of
+from hamlet.spark.options import (
+    Batch,
+    PolicyStreamOptions,
+    PolicySubmitOptions,
+    Stream,
+    SubmitOptions,
+    SubmitStreamOptions,
+    job_of,
+)
 from hamlet.spark.output import written
 from hamlet.spark.query_batch import measured, partial_rows, tracing
 from hamlet.spark.scaling import CELLS_PER_SLICE, Plan, kept_plan, planned
@@ -44,6 +52,25 @@ from hamlet.streams import Specification
 _LOG = logging.getLogger("hamlet")
 
 
+@overload
+def submit(
+    workload: Workload, source: str | Sequence[str], output: str, **options: Unpack[SubmitOptions]
+) -> dict[str, Any]: ...
+@overload
+def submit(
+    workload: Policy, source: str | Sequence[str], output: str, **options: Unpack[PolicySubmitOptions]
+) -> dict[str, Any]: ...
+@overload
+def submit(
+    workload: Specification,
+    source: str | Sequence[str],
+    output: str,
+    **options: Unpack[specifications.SpecificationSubmitOptions],
+) -> dict[str, Any]: ...
+@overload
+def submit(
+    workload: str, source: Mapping[str, Sequence[str]] | Sequence[str], output: str, **options: Any
+) -> dict[str, Any]: ...
 @takes(Batch, Options, without=["run"])
 def submit(workload: Any, source: Any, output: str, **options: Any) -> dict[str, Any]:
     """Run a workload over a file, as a batch job that writes ``output/query=<name>/part-<number>.<format>``.
@@ -196,6 +223,30 @@ def _logged(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@overload
+def submit_stream(
+    workload: Workload,
+    source: str | Sequence[str],
+    output: str,
+    checkpoint: str,
+    **options: Unpack[SubmitStreamOptions],
+) -> dict[str, Any]: ...
+@overload
+def submit_stream(
+    workload: Policy, source: str, output: str, checkpoint: str, **options: Unpack[PolicyStreamOptions]
+) -> dict[str, Any]: ...
+@overload
+def submit_stream(
+    workload: Specification,
+    source: str,
+    output: str,
+    checkpoint: str,
+    **options: Unpack[specification_stream.SpecificationStreamOptions],
+) -> dict[str, Any]: ...
+@overload
+def submit_stream(
+    workload: str, source: Mapping[str, Sequence[str]] | Sequence[str], output: str, checkpoint: str, **options: Any
+) -> dict[str, Any]: ...
 @takes(Stream, Options, without=["run", "trace"])
 def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **options: Any) -> dict[str, Any]:
     """Run a workload over a folder to which files are added, until it is stopped.
