@@ -164,7 +164,7 @@ def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation
     assert len(expected) > 5
 
 
-@pytest.mark.parametrize("notation", ["query", "policy", "specification"])
+@pytest.mark.parametrize("notation", ["query", "specification"])  # policies are read as specifications are
 def test_times_may_be_called_ts(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """Found by itself, at the first start and at the next."""
     assert store is not None
