@@ -539,7 +539,7 @@ def _match(task: _Task, graph: Sequence[Step], told: Sequence[Any]) -> None:
             asked = each["at"], each["variable"], _shown(each["partition"])
             claim = each["begins"], each["ends"], whole(each["count"]), whole(each["trends"])
             hash(asked), each["event"]
-            after = [index for index in each["after"] if 0 <= index < place]
+            after = [index for index in each["after"] if isinstance(index, int) and 0 <= index < place]
         except (KeyError, TypeError, IndexError, ValueError, AttributeError):
             raise EvidenceError(f"a step has {_FIELDS}", place) from None
         if not isinstance(each["after"], list) or not len(set(after)) == len(after) == len(each["after"]):
