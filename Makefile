@@ -8,6 +8,8 @@ SHELL := bash
 MAKEFLAGS += --no-builtin-rules
 
 export PYTHON
+# Tests start hundreds of interpreters, in Spark's workers too: without kept byte code each compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := .venv/bin
 DEMO := build/demo
 DEBUG := build/debug
