@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from hamlet.errors import HamletError
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files import event_files, matching
 from hamlet.input.formats import format_of
+from hamlet.input.json_line import object_of
 from hamlet.input.live.table_lines import header_of
 from hamlet.input.time_column import time_column_in
 
@@ -53,10 +53,10 @@ def _of_json(path: Path) -> list[str]:
     """The names of the first event that has a time."""
     for line in itertools.islice(_lines(path), _MOST_LINES):
         try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):  # said by what reads the file
+            event = object_of(line)
+        except ValueError:  # said by what reads the file
             continue
-        if isinstance(event, dict) and time_column_in(event) is not None:
+        if time_column_in(event) is not None:
             return list(event)
     return []
 

@@ -6,8 +6,6 @@ or has a value of another kind than the attribute had before: text where numbers
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.input.csvform import Dropped
+from hamlet.input.json_line import brief, object_of
 from hamlet.input.moments import nanoseconds_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import FRACTION, is_text
 
-MOST_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 _NAMES = {float: "a number", str: "text", bool: "true or false", list: "a list", dict: "an object"}
 
@@ -79,7 +77,7 @@ class BadLines:
     def _wrong(self, text: bytes) -> str | None:
         """What is wrong with a line; where nothing is, its attributes' kinds are known from now on."""
         try:
-            event = _object(text)
+            event = object_of(text)
         except ValueError as error:
             return str(error)
         kinds = {}
@@ -91,7 +89,7 @@ class BadLines:
                 return f"{name!r} is an integer of more than 64 bits"
             known = self._kinds.get(name, kind)
             if kind is not known:
-                return f"{name!r} is {_brief(value)}, and {_NAMES[known]} in the lines before"
+                return f"{name!r} is {brief(value)}, and {_NAMES[known]} in the lines before"
             kinds[name] = kind
         moments = {}
         for name in self._keys:
@@ -102,9 +100,9 @@ class BadLines:
             if zoned is None:
                 whole = isinstance(value, int) and not (name == self._time and self._fractions)
                 if isinstance(value, bool) or not (whole or (name == self._time and _is_seconds(value))):
-                    return f"{name!r} is {_brief(value)}, which is no time"
+                    return f"{name!r} is {brief(value)}, which is no time"
             elif self._moments.get(name, zoned) is not zoned:
-                return f"{name!r} is {_brief(value)}, {'with' if zoned else 'without'} a zone"
+                return f"{name!r} is {brief(value)}, {'with' if zoned else 'without'} a zone"
             else:
                 moments[name] = zoned
         self._kinds |= kinds
@@ -119,31 +117,6 @@ def _is_seconds(value: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    """The object on a line.
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
-        raise ValueError("values are nested too deeply")
-    try:
-        found = json.loads(str(text, "utf-8"), parse_constant=_refuse)
-    except UnicodeDecodeError:
-        raise ValueError("not UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON, {error.msg} (column {error.colno})") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"no object, but {_brief(found)}")
-    return found
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _kind(value: Any) -> type:
@@ -174,11 +147,3 @@ def _zoned(value: Any) -> bool | None:
             continue
         return kind.tz is not None
     return None
-
-
-def _brief(value: Any) -> str:
-    """A value as JSON for a message, cut where it is long."""
-    if isinstance(value, float) and math.isinf(value):
-        return "a number beyond the doubles"
-    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, int) or abs(value) < 1 << 200 else "a number"
-    return text if len(text) <= 60 else f"{text[:57]}..."

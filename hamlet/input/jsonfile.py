@@ -22,7 +22,8 @@ import pyarrow.json as pa_json
 from hamlet.errors import DataError
 from hamlet.input.csvform import Dropped
 from hamlet.input.input_schema import other_type
-from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
+from hamlet.input.json_line import MOST_BRACKETS, brief, object_of
+from hamlet.input.jsonbad import BadLines
 from hamlet.input.moments import FORMS, NUMBER, NoTimeError, as_seconds, clock_of, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen, widen_clocks
@@ -141,7 +142,7 @@ class JsonFile:
             for number, text in enumerate(chunk.split(b"\n"), line):
                 value = self._object_at(text, number).get(name) if text.strip() else None
                 if value is not None and not _is_of(value, kind):
-                    raise DataError(f"{self.name}:{number}: {other_type(name, _brief(value), kind)}")
+                    raise DataError(f"{self.name}:{number}: {other_type(name, brief(value), kind)}")
         raise DataError(f"{self.name}: {other_type(name, f'values of the type {found}', kind)}")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -363,7 +364,7 @@ class JsonFile:
                 first, known = seen.setdefault(name, (number, kind))
                 if kind is not known:
                     raise DataError(
-                        f"{self.name}:{number}: attribute {name!r} is {_brief(value)}, but {_KIND_NAMES[known]} in "
+                        f"{self.name}:{number}: attribute {name!r} is {brief(value)}, but {_KIND_NAMES[known]} in "
                         f"line {first}; an attribute must keep one type"
                     ) from error
         raise DataError(f"{self.name}: lines {line} to {number} cannot be read: {error}") from error
@@ -371,8 +372,8 @@ class JsonFile:
     def _object_at(self, text: bytes, number: int) -> dict[str, Any]:
         """The object on a line; raises DataError if there is none."""
         try:
-            return _object_of(text)
-        except _LineError as error:
+            return object_of(text)
+        except ValueError as error:
             raise DataError(f"{self.name}:{number}: {error}") from error
 
     def _raise_unless_blank(self, chunk: bytes, line: int, rows: int) -> None:
@@ -403,7 +404,7 @@ class JsonFile:
         for number, text in enumerate(chunk.split(b"\n"), line):
             if text.strip() and (value := self._object_at(text, number).get(name)) is not None:
                 raise DataError(
-                    f"{self.name}:{number}: attribute {name!r} is {_brief(value)}, but {known} in the lines before; "
+                    f"{self.name}:{number}: attribute {name!r} is {brief(value)}, but {known} in the lines before; "
                     "an attribute must keep one type"
                 )
         raise DataError(f"{self.name}: attribute {name!r} is {known} and {table.schema.field(name).type}")
@@ -446,33 +447,3 @@ def _moment_type(texts: pa.ChunkedArray, known: pa.DataType | None) -> pa.DataTy
 
 class _LateFractionError(Exception):
     """Times have a fraction, and those of the lines before had none."""
-
-
-class _LineError(ValueError):
-    """A line is no JSON object."""
-
-
-def _object_of(text: bytes) -> dict[str, Any]:
-    """The object on a line; raises _LineError if there is none."""
-    try:
-        found = json.loads(text)
-    except RecursionError as error:
-        raise _LineError("values are nested too deeply") from error
-    except json.JSONDecodeError as error:
-        raise _LineError(f"the line is no JSON: {error.msg} (column {error.colno})") from error
-    except ValueError as error:  # an integer of more digits than Python reads
-        raise _LineError("the line holds a number of several thousand digits") from error
-    if isinstance(found, dict):
-        return found
-    if isinstance(found, list):
-        raise _LineError("the line holds a list; JSON lines have one object per line, without [ ] around them all")
-    raise _LineError(f"the line holds {_brief(found)}; each line must hold one JSON object")
-
-
-def _brief(value: Any) -> str:
-    """A value as JSON for a message, cut where it is long."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-    except ValueError:
-        text = "a very long integer"
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -6,7 +6,6 @@ means that an event has no value (in a column of text only ``#``).
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from hamlet.input.files import ParquetFile, event_files, matching, refuse_urls
 from hamlet.input.formats import format_of
 from hamlet.input.hive import values_in
 from hamlet.input.input_schema import schema_of
+from hamlet.input.json_line import object_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period, period_of
 from hamlet.input.readers import table_of
@@ -284,18 +284,14 @@ class _Json(Feed):
                 for number, line in enumerate(_lines(raw), 1):
                     if not line.strip():
                         continue
-                    wrong = None
                     try:
-                        found = json.loads(line)
-                        wrong = None if isinstance(found, dict) else "the line is no JSON object"
-                    except (ValueError, RecursionError) as error:
-                        wrong = f"the line is no JSON: {error}"
-                    if wrong is None:
-                        yield found
-                    elif self._drops:
-                        self._dropped.add(f"line {number}: {wrong}")
+                        found = object_of(line)
+                    except ValueError as error:
+                        if not self._drops:
+                            raise DataError(f"{self.name}:{number}: {error}") from None
+                        self._dropped.add(f"line {number}: {error}")
                     else:
-                        raise DataError(f"{self.name}:{number}: {wrong}")
+                        yield found
         except OSError as error:
             raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, WorkloadError
+from hamlet.input.json_line import object_of
 from hamlet.input.live.table_lines import BadLineError, header_of, without_place
 from hamlet.input.missing import missing_column
 from hamlet.input.readers import OpenTable, table_of
@@ -211,12 +211,9 @@ class _JsonEvents:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise BadLineError(f"the line is no JSON: {error}") from None
-            if not isinstance(found, dict):
-                raise BadLineError("the line is no JSON object")
-            rows.append(found)
+                rows.append(object_of(line))
+            except ValueError as error:
+                raise BadLineError(str(error)) from None
         if not rows:
             return None
         names = [*rows[0]]

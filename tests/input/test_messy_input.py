@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet
+from hamlet import streams
 from hamlet.cli import main
 
 WORKLOAD = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100 s")
@@ -185,7 +187,7 @@ def test_bad_lines_of_json(tmp_path: Path) -> None:
     assert [row["count"] for row in results.rows()] == [1]
     assert results.stats["events"] == 2
     assert results.warnings[0] == (
-        "7 bad rows dropped: line 2: no JSON, Expecting value (column 1); line 3: there is no 'time'; "
+        "7 bad rows dropped: line 2: the line is no JSON: Expecting value (column 1); line 3: there is no 'time'; "
         "line 4: 'time' is NULL, ..."
     )
     for bad in LINES[1:-1]:  # each alone, in the first place
@@ -195,6 +197,27 @@ def test_bad_lines_of_json(tmp_path: Path) -> None:
     path.write_text("\n".join(LINES[1:4]))
     with pytest.raises(hamlet.DataError, match="all its lines are bad"):
         hamlet.run(WORKLOAD, path, bad_rows="drop")
+
+
+def test_a_key_twice_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    specification = streams.Specification.parse("input v: Float64\noutput w := v + 1.0\ntrigger w > 2.0")
+    path.write_text('{"time": 1, "type": "A", "v": 1}\n{"time": 2, "type": "A", "v": 5, "v": 1}\n')
+    for run in (partial(hamlet.run, WORKLOAD), partial(streams.run, specification)):
+        with pytest.raises(hamlet.DataError, match=r'e\.jsonl:2: the line has "v" twice'):
+            run(path)
+        results = run(path, bad_rows="drop")
+        assert results.stats["events"] == 1
+        assert results.warnings[0].startswith('1 bad row dropped: line 2: the line has "v" twice')
+
+
+def test_nan_is_a_number_whether_bad_lines_are_dropped_or_not(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text('{"time": 1, "type": "A", "v": 1}\n{"time": 2, "type": "B", "v": NaN}\n')
+    for bad_rows in ("error", "drop"):
+        assert hamlet.run(WORKLOAD, path, bad_rows=bad_rows).rows() == [
+            {"query": "q1", "window_start": 0, "window_end": 100, "count": 1}
+        ]
 
 
 def test_bad_lines_of_json_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +265,8 @@ def test_several_inputs_are_one_stream(
     said = capsys.readouterr()
     assert '"count": 11' in said.out
     assert (
-        "3 bad rows dropped: b.jsonl: line 2: no JSON, Expecting value (column 1); more/c.csv: time is ''" in said.err
+        "3 bad rows dropped: b.jsonl: line 2: the line is no JSON: Expecting value (column 1); more/c.csv: time is ''"
+        in said.err
     )
     for command in ("check", "explain", "trends"):
         assert main([command, "w.sase", *given, "--bad-rows", "drop"]) == 0

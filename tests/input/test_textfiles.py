@@ -228,6 +228,7 @@ def test_json_times_with_and_without_zones(folder: Path) -> None:
         ('{"time": 1}null\n', r"a\.jsonl:1: the line is no JSON: Extra data"),
         ('{"time":\n1}\n', r"a\.jsonl:1: the line is no JSON"),
         ('{"time": 1}{"time": 2}\n', r"a\.jsonl:1: the line is no JSON: Extra data"),
+        ('{"time": 1}\n{"time": 2, "x": 1, "x": 1}\n', r"a\.jsonl:2: the line has \"x\" twice"),
         ('{"time": 1, "x": 1}\n{"time": 2, "x": "s"}\n', r"a\.jsonl:2: attribute 'x' is \"s\", but a number in line 1"),
         ('{"time": 1, "x": 1}\n{"time": 2, "x": true}\n', r"a\.jsonl:2: attribute 'x' is true, but a number"),
         ('{"time": 1, "x": 18446744073709551616}\n', r"a\.jsonl:1: attribute 'x' holds an integer of 65 bits"),

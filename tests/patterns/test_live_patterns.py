@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+from hamlet.cli import main
 from hamlet.patterns.match.tenant import PatternTenant
 
 RISES = """SELECT k, f, n, s FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
@@ -124,3 +125,10 @@ def test_comments_do_not_matter_to_a_save() -> None:
         {"k": "x", "f": 1, "n": 2, "s": 3}
     ]
     assert "pattern" in again.explain()
+
+
+def test_a_file_in_the_place_of_a_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "q.sql"
+    path.write_text(RISES)
+    assert main(["sql", str(path), "--input", str(tmp_path / "t.jsonl")]) == 2
+    assert f"{path} is a file; hamlet run {path} runs it" in capsys.readouterr().err

@@ -7,7 +7,6 @@ cuts the block until it stands alone.
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,7 +18,8 @@ import pyarrow.json as pa_json
 from hamlet.errors import DataError
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS
-from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
+from hamlet.input.json_line import MOST_BRACKETS, object_of
+from hamlet.input.jsonbad import BadLines
 from hamlet.input.jsonfile import ZONED
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import NUMBER, NoTimeError, as_seconds, clock_of
@@ -142,7 +142,7 @@ class JsonLines:
             try:
                 str(block, "utf-8")
             except UnicodeDecodeError:
-                raise BadLineError("not UTF-8 text") from None
+                raise BadLineError("the line is not UTF-8 text") from None
         if _NO_OBJECT.search(block) or block.count(b"[") + block.count(b"{") > block.count(b"\n") + MOST_BRACKETS:
             for line in block.split(b"\n"):
                 if line.strip() and (reason := self.reason(line)) is not None:
@@ -402,10 +402,10 @@ def _first_names(block: bytes) -> list[str]:
     """The names in the first line that has a time."""
     for line in block.splitlines():
         try:
-            event = json.loads(line) if line.strip() else None
+            event = object_of(line)
         except ValueError:
             continue
-        if isinstance(event, dict) and time_column_in(event) is not None:
+        if time_column_in(event) is not None:
             return list(event)
     return []
 

@@ -1,0 +1,57 @@
+"""A line of JSON as the object that it holds, and what is said of a line that holds none."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+MOST_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
+
+
+def object_of(line: bytes) -> dict[str, Any]:
+    """The object on a line; NaN and Infinity are numbers, as for Arrow.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or a key stands in it twice.
+    """
+    try:
+        found = json.loads(str(line, "utf-8"), object_pairs_hook=_object)
+    except UnicodeDecodeError:
+        raise ValueError("the line is not UTF-8 text") from None
+    except RecursionError:
+        raise ValueError("values are nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the line is no JSON: {error.msg} (column {error.colno})") from None
+    except _TwiceError as error:
+        raise ValueError(str(error)) from None
+    except ValueError:  # an integer of more digits than Python reads
+        raise ValueError("the line holds a number of several thousand digits") from None
+    if isinstance(found, dict):
+        return found
+    if isinstance(found, list):
+        raise ValueError("the line holds a list; JSON lines have one object per line, without [ ] around them all")
+    raise ValueError(f"the line holds {brief(found)}; each line must hold one JSON object")
+
+
+class _TwiceError(ValueError):
+    """A key stands twice in an object."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise _TwiceError(f"the line has {brief(twice)} twice")
+    return found
+
+
+def brief(value: Any) -> str:
+    """A value as JSON for a message, cut where it is long."""
+    if isinstance(value, float) and math.isinf(value):
+        return "a number beyond the doubles"
+    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, int) or abs(value) < 1 << 200 else "a number"
+    return text if len(text) <= 60 else f"{text[:57]}..."
