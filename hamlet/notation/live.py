@@ -121,7 +121,7 @@ class WorkTenant:
     def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
         """Rows as text."""
         named = {self.kind: self.names[place]} if lead else {}
-        return encoder_of(output_format, self.monitor.rows_schema, lead=named, header=header)
+        return encoder_of(output_format, self.monitor.rows_schema.names, lead=named, header=header)
 
     def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns."""

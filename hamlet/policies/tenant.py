@@ -269,7 +269,7 @@ class PolicyTenant:
         runner = self.monitor._runner
         tuples = runner.tuples[place] if isinstance(runner, PolicyRunner) else None
         named = {"policy": self.names[place]} if lead else {}
-        return encoder_of(output_format, self._schema(place), lead=named, tuples=tuples, header=header)
+        return encoder_of(output_format, self._schema(place).names, lead=named, tuples=tuples, header=header)
 
     def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns."""

@@ -186,7 +186,7 @@ class StreamTenant:
         """Rows as text."""
         named = {"specification": self.names[place]} if lead and self.named else {}
         schema = self.monitor.form.schema(self.monitor.clock)
-        return encoder_of(output_format, schema, lead=named, sparse=True, header=header)
+        return encoder_of(output_format, schema.names, lead=named, sparse=True, header=header)
 
     def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns."""

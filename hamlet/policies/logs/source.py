@@ -129,6 +129,7 @@ def open_source(
     input_format: str | None = None,
     filtered: Callable[[Any], Any] | None = None,
     counted: tuple[int, int] | None = None,
+    arrow: bool = True,
     **columns: Any,
 ) -> Source:
     """Open events as time-points.
@@ -149,6 +150,8 @@ def open_source(
         What leaves out events: from an EventSource to one that has fewer.
     counted : (int, int), optional
         Of events in columns, the first and the last time that `Source.stats` count; by default all do.
+    arrow : bool
+        Of a log, whether numbers are Arrow's arrays (`LogFile`).
     **columns
         ``time_column, type_column, order_column, time_unit, delimiter, bad_rows, missing_columns`` of
         `hamlet.input.events.open_events`. A bad row of a log is a time-point with a mistake.
@@ -173,7 +176,7 @@ def open_source(
             name = named[0] if named[0] not in ("time", "type") else f"{named[0]}_column"
             raise OptionError(f"a log of MonPoly has no columns, so {option(name)} says nothing; leave it out")
         types = types_of(signature)
-        file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
+        file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops, arrow=arrow)
         read = [each.name for each in signature if (each.name, each.arity) in wanted]
         return _LogSource(file, columns.get("time_unit") or "s", read)
     from hamlet.input.events import open_events  # brings in all forms of columns, which a log does without

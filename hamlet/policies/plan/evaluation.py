@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from hamlet.arrays import np, pa
+from hamlet.arrays import np, npt, pa
 from hamlet.frontend.reports import Reports
 from hamlet.policies.analysis.bounds import check_bounds
 from hamlet.policies.analysis.comparisons import sort_key
@@ -105,6 +105,10 @@ class Answer:
     def column(self, place: int, part: slice) -> pa.Array | list[Any]:
         """Values of a free variable in some rows; a list where one of them is an integer of more than 64 bits."""
         return self.pool.array(self.codes[place][part], self.types[place])
+
+    def plain_column(self, place: int, part: slice) -> npt.NDArray[Any] | None:
+        """Values of a free variable in some rows, None where they are texts or one has more than 64 bits."""
+        return self.pool.plain(self.codes[place][part], self.types[place])
 
 
 class Evaluation:
