@@ -113,7 +113,7 @@ def of_tallies(
         return [NO_EVENTS]
     pairs = zip(workload.analysis.queries, tallies, strict=True)
     without = [query for query, found in pairs if not found.rows]
-    why = reasons(without, source, watch, lambda query: rejected_by_having(workload, query, source, rerun))
+    why = reasons(without, source, watch, lambda some: rejected_by_having(workload, some, source, rerun))
     because: dict[str, list[str]] = {}
     for query, text in why.items():
         because.setdefault(text, []).append(query)

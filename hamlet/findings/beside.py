@@ -18,11 +18,11 @@ from hamlet.language.schema import Schema
 from hamlet.output.digits import short_text
 from hamlet.output.fitting import largest_of
 from hamlet.output.query_rows import Piece, QueryRows
+from hamlet.output.result import Results
 from hamlet.planner.classify import EVENT
 from hamlet.planner.workload import Workload
 
-Rows = Sequence[Mapping[str, Any]]
-Rerun = Callable[[Workload, "Part", int], Rows | None]  # None where there are more events than given
+Rerun = Callable[[Workload, "Part", int], Results | None]  # None where there are more events than given
 
 FEW_EVENTS = 10_000  # of an input that is read again whole
 _MOST_EVENTS = 500_000  # of one window

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -21,6 +20,7 @@ from hamlet.findings import Part, Tally, Watch, of_numbers, of_tallies
 from hamlet.input.doubts import unit_doubt
 from hamlet.input.events import open_events
 from hamlet.language.schema import Schema
+from hamlet.output.result import Results
 from hamlet.parallel.run import rows_alone
 from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Noted, noted_of, tallies_of
@@ -124,7 +124,7 @@ class _Again:
         frame: DataFrame = events.frame.select(*(events.columns[name][0] for name in names))
         yield from engine_batches(frame.toArrow().to_batches(), names, self.job.shipment.events)
 
-    def rerun(self, workload: Workload, part: Part, most: int) -> list[dict[str, Any]] | None:
+    def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
         """The rows of another workload over a part of the events, computed on the driver; None where they are many."""
         options = self.job.shipment.options
         columns = {each.name: getattr(options, each.name) for each in fields(options)}

@@ -194,7 +194,7 @@ def test_which_text_keeps_a_column_from_being_numbers(tmp_path: Path) -> None:
     assert "first value" not in str(caught.value)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("threads", "exact"), [(1, 1 << 52), (2, 1 << 52), (1, -1)])  # -1: one by one
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -216,9 +216,16 @@ def test_which_text_keeps_a_column_from_being_numbers(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_having_that_rejects_all_rows(clicks: Path, query: str, said: str, threads: int) -> None:
-    found = warnings(f"RETURN COUNT(*) PATTERN {query}", clicks, threads=threads)
-    assert found == [f"q1: no rows, because HAVING {said}"]
+def test_having_that_rejects_all_rows(
+    clicks: Path, query: str, said: str, threads: int, exact: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hamlet.findings.having._EXACT", exact)
+    other = "RETURN AVG(buy.price) PATTERN buy HAVING AVG(buy.price) < 0.5 WITHIN 10 s"
+    found = warnings(f"RETURN COUNT(*) PATTERN {query}; {other}", clicks, threads=threads)
+    assert found == [
+        f"q1: no rows, because HAVING {said}",
+        "q2: no rows, because HAVING AVG(buy.price) < 0.5 rejects all 3 rows; AVG(buy.price) came nearest with 1.0",
+    ]
 
 
 def test_having_beside_another_reason(clicks: Path) -> None:

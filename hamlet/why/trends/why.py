@@ -241,7 +241,7 @@ class _Row:
         given = self.chosen.table if source.schema.closed else [dict(each) for each in self.chosen.shown.values()]
         own = {name: value for name, value in options.items() if name not in _READING}
         events = open_events(given, **_opening(own)).with_durations(self._work.durations)
-        rows = rows_alone(events, own, self._work) or []
+        rows = rows_alone(events, own, self._work) or ()
         return [{name: value for name, value in row.items() if name != "query"} for row in rows]
 
     def _named(self, given: Mapping[str, Any], edges: tuple[int, int] | None) -> dict[str, Any]:
