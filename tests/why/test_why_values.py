@@ -74,6 +74,18 @@ def test_a_trigger_that_did_not_fire() -> None:
     check(TEXT, EVENTS, evidence)
     with pytest.raises(OptionError, match="no row matches"):
         results.why({"trigger": 7, "time": 4.0})
+    with pytest.raises(OptionError, match="no row matches"):
+        results.why({"time": 3.75})
+
+
+def test_a_trigger_that_did_not_fire_by_its_message() -> None:
+    text = 'input v: Int64\ntrigger v > 2 "much"\ntrigger v > 3 "much"\ntrigger v < 0 "little"'
+    results = run(Specification.parse(text), [{"time": 1, "v": 1}])
+    evidence = results.why({"trigger": "little", "time": 1})
+    assert (evidence.holds, evidence.data["nodes"][-1]["stream"]) == (False, 2)
+    check(text, [{"time": 1, "v": 1}], evidence)
+    with pytest.raises(OptionError, match="the triggers 0 and 1 say 'much'"):
+        results.why({"trigger": "much", "time": 1})
 
 
 def test_a_wrong_value_is_found() -> None:

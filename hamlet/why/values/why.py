@@ -18,7 +18,7 @@ from hamlet.output.plain import json_value
 from hamlet.streams.clock import Times, integer_clock, nanoseconds_of, present
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import Monitor
-from hamlet.streams.program.ir import Eval, EventPacing, Expression, Kind, Spawn, Stream
+from hamlet.streams.program.ir import Constant, Eval, EventPacing, Expression, Kind, Spawn, Stream
 from hamlet.streams.run import prepare
 from hamlet.streams.specification import Specification
 from hamlet.why.evidence import Evidence, only_row, same
@@ -165,13 +165,17 @@ def _rows(history: History, clock: Clock) -> Iterator[tuple[dict[str, Any], Targ
 def _absent(history: History, clock: Clock, wanted: Mapping[str, Any]) -> tuple[Target, int, int]:
     """The stream and the steps of a row that is not there."""
     name = wanted.get("stream", wanted.get("trigger"))
-    chosen = [each for each in history.program.streams if name in (each.name, _number_of(history, each))]
+    known = ((each, (each.name, _number_of(history, each), *_says(each))) for each in history.program.streams)
+    chosen = [each for each, names in known if name is not None and name in names]
     steps = [step for step, time in enumerate(history.times) if same(present(clock, time), wanted.get("time"))]
     if not chosen or not steps:
         raise OptionError(
-            "no row matches, and the evidence of a row that is not there needs the stream (or the trigger's place in "
-            "the file), its parameters, and a time at which something happened"
+            "no row matches, and the evidence of a row that is not there needs the stream (or the trigger's message or "
+            "place in the file), its parameters, and a time at which something happened"
         )
+    if len(chosen) > 1:
+        places = " and ".join(str(_number_of(history, each)) for each in chosen)
+        raise OptionError(f"the triggers {places} say {name!r}; name one by its place in the file")
     stream = chosen[0]
     arguments = tuple(wanted.get(each) for each, _ in stream.parameters)
     own = history.steps_of((stream.id, arguments), steps)
@@ -356,6 +360,12 @@ def _number_of(history: History, stream: Stream) -> int | None:
     """A trigger's place among the triggers of the file, from 0."""
     triggers = [each.id for each in history.program.streams if each.kind is Kind.TRIGGER]
     return triggers.index(stream.id) if stream.id in triggers else None
+
+
+def _says(stream: Stream) -> tuple[Any, ...]:
+    """The messages of a trigger that are the same whatever it reads."""
+    told = (each.expression for each in stream.evals) if stream.kind is Kind.TRIGGER else ()
+    return tuple(each.value for each in told if isinstance(each, Constant))
 
 
 def _shown(node: _Node, history: History, clock: Clock) -> dict[str, Any]:
