@@ -258,7 +258,8 @@ class EventSource:
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         if isinstance(reader, TableReader):
             narrow = _narrow_types(reader.table, schema, self.schema.type_column)
-            self._check = OrderCheck(self._key)
+            if self._check is None or (self._check.ordered and self._check.rows < reader.table.num_rows):
+                self._check = OrderCheck(self._key)  # else the table has been looked at before
             return sorted_batches(plain_table(reader.table, narrow), self._key, pane=pane, check=self._check)
         plain = (conform(batch, schema) for batch in reader.batches(names))
         if not is_stream(reader) and self._is_ordered():
