@@ -22,7 +22,7 @@ from hamlet.findings.large import (
     tally_of,
 )
 from hamlet.findings.left_out import left_out
-from hamlet.findings.often import doubts_of_sums
+from hamlet.findings.often import doubts_of_combinations, doubts_of_sums
 from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
@@ -140,5 +140,6 @@ def of_numbers(
     return [
         *doubts_of_counts(workload, source.schema, tallies),
         *doubts_of_sums(workload, beside, tallies, rows),
+        *doubts_of_combinations(workload, beside, tallies, rows),
         *doubts_of_selections(workload, source.schema, tallies, beside, rows),
     ]

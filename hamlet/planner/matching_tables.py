@@ -180,10 +180,15 @@ class MatchingWriter:
         """Whether a window can be looked through when it closes: all may be skipped, and neighbours are not compared.
 
         Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
-        have reached it; and where trends are counted they are in integers, by at most one thing that they took.
+        have reached it; and where trends are counted they are in integers, by at most one thing that they took. Under
+        SPAN beginnings matter, which no guard behind the last event may tell apart; counts of trends by how many events
+        they took are products of polynomials there, and better kept by beginnings.
         """
         tables = self.tables
-        plain = self.query.query.semantics is Semantics.ANY and tables.span < 0 and tables.gap < 0
+        plain = self.query.query.semantics is Semantics.ANY and tables.gap < 0
+        if tables.span >= 0:
+            counts = any(each.function == "COUNT" for each in self.query.taken)
+            plain = plain and not tables.end_guards and not counts and bool(tables.traced or tables.takings)
         free = not (tables.predicates or tables.stores or self.automaton.only_moves) and len(self.query.patterns) == 1
         once = all(key.once for key in self.layout.keys[1:])
         counted = tables.exact and len(tables.takings) == (not tables.traced)
