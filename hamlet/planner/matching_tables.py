@@ -166,7 +166,7 @@ class MatchingWriter:
                 )
             )
         self._trace()
-        tables.over_events = is_over_events(self.query)
+        tables.over_events = is_over_events(self.query) and len(self.query.patterns) == 1  # pairs need numbers
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
         tables.logs = self._logs()
@@ -188,8 +188,9 @@ class MatchingWriter:
         plain = self.query.query.semantics is Semantics.ANY and tables.gap < 0
         if tables.span >= 0:
             counts = any(each.function == "COUNT" for each in self.query.taken)
-            plain = plain and not tables.end_guards and not counts and bool(tables.traced or tables.takings)
-        free = not (tables.predicates or tables.stores or self.automaton.only_moves) and len(self.query.patterns) == 1
+            alone = len(self.query.patterns) == 1  # rows of both operands come at one time, and one may look ahead
+            plain = plain and alone and not tables.end_guards and not counts and bool(tables.traced or tables.takings)
+        free = not (tables.predicates or tables.stores or self.automaton.only_moves)
         once = all(key.once for key in self.layout.keys[1:])
         counted = tables.exact and len(tables.takings) == (not tables.traced)
         asked = once and (counted or (tables.over_events and not tables.takings))

@@ -115,6 +115,25 @@ def test_numbers_beyond_a_word(group: str) -> None:
     assert max(row["count"] for row in logged).bit_length() > 64
 
 
+@pytest.mark.parametrize("within", ["WITHIN 10 s", "WITHIN 12 s SLIDE 5 s", "SPAN 5 s WITHIN 9 s"])
+def test_pairs_as_the_oracle(within: str) -> None:
+    """Of AND each operand logs its events; rows come at one time, also where one of them looks ahead."""
+    shapes = ("SEQ(A, B+) AND SEQ(C, A y)", "SEQ(NOT C, A+) AND A x", "SEQ(A, B+, NOT C c) AND SEQ(A x, C)")
+    text = "".join(
+        f"RETURN k, {', '.join(each.format(v='A') for each in ITEMS[place:])} PATTERN {shape} GROUP-BY k {within};\n"
+        f"RETURN k, {ITEMS[place].format(v='A')}, COUNT(*) PATTERN {shape} GROUP-BY k {within};\n"
+        for place, shape in enumerate(shapes)
+    )
+    parsed = hamlet.Workload.parse(text)
+    for seed in range(4):
+        events = stream(seed, 16)
+        expected = in_any_order(oracle.evaluate(parsed.analysis.text, events))
+        assert difference(in_any_order(rows(text, events)), expected) is None
+        engine = hamlet.Engine(parsed)
+        found = [row for at in range(0, 16, 3) for row in engine.push(events[at : at + 3])] + engine.close()
+        assert difference(in_any_order(found), expected) is None
+
+
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 def test_limited_trends_as_those_kept_by_their_beginnings(numbers: Any) -> None:
     """Asked for distinct values too, trends are kept by their beginnings; counts pass 64 bits."""
