@@ -90,6 +90,22 @@ def where_null(column: Any) -> npt.NDArray[np.bool_] | None:
     return ~to_numpy(valid)
 
 
+def as_stream(data: bytes) -> pa.BufferReader:
+    """Bytes for Arrow's readers of text, in memory of Arrow's own.
+
+    They read ahead in threads, which may outlive the call where the text is wrong. A thread that lets go of an object
+    of Python's while the interpreter ends would abort the process.
+
+    Examples
+    --------
+    >>> as_stream(b"a,b").read()
+    b'a,b'
+    """
+    buffer = pa.allocate_buffer(len(data))
+    memoryview(buffer).cast("B")[:] = data
+    return pa.BufferReader(buffer)
+
+
 def from_numpy(values: npt.NDArray[Any], *, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """An array of these values, as ``pyarrow.array(values, mask=missing)``: no copy of plain numbers.
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
-from hamlet.input.buffers import from_texts, scalar
+from hamlet.input.buffers import as_stream, from_texts, scalar
 from hamlet.input.clocked import batch_of
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.input_schema import other_type
@@ -390,7 +390,7 @@ def _type_of(value: str) -> pa.DataType:
     csv.writer(text).writerow([value])
     options = pa_csv.ReadOptions(column_names=["value"])
     try:
-        return pa_csv.read_csv(io.BytesIO(text.getvalue().encode()), read_options=options).schema.field(0).type
+        return pa_csv.read_csv(as_stream(text.getvalue().encode()), read_options=options).schema.field(0).type
     except pa.ArrowException:
         return pa.string()
 

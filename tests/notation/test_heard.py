@@ -262,12 +262,14 @@ def test_inputs_without_events_and_files_that_nobody_unpacks() -> None:
         return hamlet.sql(PATTERN, {"e": events}) if notation == "patterns" else _results(notation, events)
 
     pq.write_table(pa.Table.from_pylist(EVENTS).slice(0, 0), "none.parquet")
+    Path("none.csv").write_text("time,type,a\n")
     Path("empty.csv").write_text("")
     Path("e.csv.xz").write_bytes(b"?")
     Path("e.jsonl.zip").write_bytes(b"?")
     for notation in ("queries", "policies", "specifications", "patterns"):
-        found = rows_of(notation, "none.parquet")
-        assert (found.rows(), list(found.warnings)) == ([], ["there are no events"])
+        for path in ("none.parquet", "none.csv"):
+            found = rows_of(notation, path)
+            assert (found.rows(), list(found.warnings)) == ([], ["there are no events"])
         with pytest.raises(hamlet.DataError, match=r"empty\.csv is empty"):
             rows_of(notation, "empty.csv")
         for path in ("e.csv.xz", "e.jsonl.zip"):

@@ -203,6 +203,10 @@ class Host:
         try:
             if len(paths) > 1:
                 self._look(paths)
+            elif readers == {"read_csv"} and not self.execute(f"FROM {_reading(paths)} LIMIT 1").fetchall():
+                names = self.names(f"(FROM {_reading(paths)})")  # of a header alone, whose columns may be of any type
+                self.register(name, pa.table({each: pa.nulls(0) for each in names}))
+                return
             self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {_reading(paths)}{some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
