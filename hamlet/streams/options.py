@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypedDict
 from hamlet.errors import OptionError
 from hamlet.input.ticks import Lateness
 from hamlet.planner.paths import names_of
+from hamlet.runtime.options import OF_QUERIES
 from hamlet.streams.evaluate.compile import FEATURES, MAX_DEADLINES
 
 
@@ -44,6 +45,8 @@ class Options:
 
     UNHEARD: ClassVar[Mapping[str, str]] = {
         "threads": "one thread computes specifications; a job on Spark spreads their instances over slices",
+        "type_column": "specifications read events without types",
+        **OF_QUERIES,
     }
 
     values: bool = False

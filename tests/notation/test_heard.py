@@ -18,6 +18,7 @@ import hamlet.streams as streams
 from hamlet.cli import main
 from hamlet.errors import DataError
 from hamlet.runtime import progress
+from hamlet.runtime.definitions import DEFINITIONS
 
 QUERY = "RETURN COUNT(*) PATTERN A WITHIN 100 s"
 EVENTS = [{"time": time, "type": "AB"[time % 2], "a": time} for time in range(6)]
@@ -165,6 +166,38 @@ def test_python_has_the_same_options(notation: str, form: str) -> None:
         _rows(notation, events, since=3, until=1)
     with pytest.raises(hamlet.OptionError, match="there is no option 'wehre'; did you mean 'where'"):
         _rows(notation, events, wehre="a > 2")
+
+
+GIVEN = {
+    "input_format": "csv",
+    "time_unit": "ms",
+    "timezone": "Europe/Berlin",
+    "delimiter": ",",
+    "bad_rows": "drop",
+    "missing_columns": "null",
+    "since": 3,
+    "until": 5,
+    "where": "a > 3",
+    "late": "drop",
+    "max_memory": "1 GiB",
+    "time_column": "time",
+    "order_column": "a",
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("notation", ["queries", "policies", "specifications", "patterns"])
+def test_python_hears_what_the_command_line_hears_or_says_why_not(notation: str) -> None:
+    for name, each in DEFINITIONS.items():
+        value, said = GIVEN.get(name, each.default), ""
+        try:
+            if notation == "patterns":
+                hamlet.sql(PATTERN, {"e": "e.csv"}, **{name: value})  # type: ignore[misc]
+            else:
+                _results(notation, "e.csv", **{name: value})
+        except hamlet.OptionError as error:
+            said = str(error)
+        assert not said or f"there is no option '{name}' here: " in said
 
 
 @pytest.mark.parametrize("notation", ["queries", "policies", "specifications"])

@@ -13,7 +13,7 @@ from hamlet.errors import OptionError, option
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.csvform import CsvForm
 from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
-from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.syntax.signature import PredicateSchema, Signature
 from hamlet.runtime.expected import NO_EVENTS, Expected
 
 if TYPE_CHECKING:
@@ -182,7 +182,8 @@ def open_source(
     from hamlet.input.events import open_events  # brings in all forms of columns, which a log does without
     from hamlet.policies.logs.table_source import TableSource
 
-    events = open_events(source, input_format=input_format, wide_integers=True, **columns)
+    texts = texts_of(each for each in signature if (each.name, each.arity) in wanted)
+    events = open_events(source, input_format=input_format, wide_integers=True, texts=texts, **columns)
     return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 
 
@@ -193,6 +194,16 @@ def chosen_by(where: str | None, since: Any, until: Any) -> Callable[[EventSourc
     from hamlet.engine.where import chosen_events  # brings in the language of queries
 
     return partial(chosen_events, since=since, until=until, where=where)
+
+
+def texts_of(predicates: Iterable[PredicateSchema]) -> tuple[str, ...]:
+    """The attributes that are strings wherever they occur: columns that are text, whatever their values look like."""
+    kinds: dict[str, set[str]] = {}
+    for each in predicates:
+        for name, kind in zip(each.attributes, each.types, strict=True):
+            if name is not None:
+                kinds.setdefault(name, set()).add(kind)
+    return tuple(name for name, found in kinds.items() if found == {"string"})
 
 
 def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:
