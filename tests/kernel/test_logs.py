@@ -115,6 +115,20 @@ def test_numbers_beyond_a_word(group: str) -> None:
     assert max(row["count"] for row in logged).bit_length() > 64
 
 
+def test_many_values_split_trends() -> None:
+    """Of more than a few values trends are counted at the first, or last, event: as where they are kept in nodes."""
+    chance = random.Random(4)
+    events = [event | {"w": chance.choice((None, *range(40)))} for event in stream(6, 150, keys=1, types="AAABBBC")]
+    for shape in SHAPES:
+        v = "x" if " x" in shape else variable(shape)
+        for group in (f"FIRST({v}.w)", f"LAST({v}.w)"):
+            rest = f"PATTERN {shape} GROUP-BY k, {group} WITHIN 60 s SLIDE 40 s"
+            split = rows(f"RETURN k, {group}, COUNT(*) {rest}", events)
+            nodes = rows(f"RETURN k, {group}, COUNT(*), COUNT(DISTINCT {v}.a) AS d {rest}", events)
+            assert split == [{name: value for name, value in row.items() if name != "d"} for row in nodes], rest
+            assert len(split) > 20
+
+
 @pytest.mark.parametrize("within", ["WITHIN 10 s", "WITHIN 12 s SLIDE 5 s", "SPAN 5 s WITHIN 9 s"])
 def test_pairs_as_the_oracle(within: str) -> None:
     """Of AND each operand logs its events; rows come at one time, also where one of them looks ahead."""

@@ -3,7 +3,8 @@
 A *mark* says what trends took so far. Of a first or last value mark 0 says that there is no event, mark 1 that it has
 no value, and the others are the values in the order in which they come; of a count the mark is the count. Every slot
 has a vector, a number of trends for each mark, that goes with the events (`passes`). By a first or last value trends
-are split, unless numbers are so long that a product costs more than a vector; what SPAN allows is counted in `lengths`.
+are split, unless there are few values or numbers so long that a product costs more than a vector; what SPAN allows is
+counted in `lengths`.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -33,6 +34,7 @@ cdef extern from *:
 
 cdef enum:
     HEAD_ROOM = 8        # bits of a total besides those of the trends that stand in one slot
+    FEW_MARKS = 16       # vectors of fewer numbers cost less than a second pass
 
 cdef struct Values:      # of the variable that trends are grouped by, numbered
     uint64_t* value      # of marks from FIRST_VALUE on
@@ -89,7 +91,7 @@ cdef int count_trends(
     y.width = <int> ((found.bits + HEAD_ROOM) // 64 + 1)
     y.starts = m.state_slots[0] if t.span >= 0 else 0
     y.rows = 1
-    y.splits = y.taking != NULL and not counts and t.span < 0 and y.marks >= y.width
+    y.splits = y.taking != NULL and not counts and t.span < 0 and y.marks >= max(y.width, FEW_MARKS)
     y.depth = 1 if y.splits else y.marks
     y.stride = y.depth * <Py_ssize_t> y.width
     at += found.steps * words
