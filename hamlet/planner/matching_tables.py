@@ -20,6 +20,7 @@ from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
 
 _BITS = 64  # of a word: a bit for each state
+_OVERLAP = 16  # windows, at most, that values are counted in one by one
 
 
 @dataclass
@@ -182,14 +183,16 @@ class MatchingWriter:
         Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
         have reached it; and where trends are counted they are in integers, by at most one thing that they took. Under
         SPAN beginnings matter, which no guard behind the last event may tell apart; counts of trends by how many events
-        they took are products of polynomials there, and better kept by beginnings.
+        they took are products of polynomials there, and better kept by beginnings; so are values where windows overlap
+        much, for each of them is looked through, while trends that are kept are added up by pane.
         """
         tables = self.tables
         plain = self.query.query.semantics is Semantics.ANY and tables.gap < 0
         if tables.span >= 0:
             counts = any(each.function == "COUNT" for each in self.query.taken)
             alone = len(self.query.patterns) == 1  # rows of both operands come at one time, and one may look ahead
-            plain = plain and alone and not tables.end_guards and not counts and bool(tables.traced or tables.takings)
+            few = bool(tables.traced or (tables.takings and tables.within <= _OVERLAP * tables.slide))
+            plain = plain and alone and not tables.end_guards and not counts and few
         free = not (tables.predicates or tables.stores or self.automaton.only_moves)
         once = all(key.once for key in self.layout.keys[1:])
         counted = tables.exact and len(tables.takings) == (not tables.traced)
