@@ -21,7 +21,7 @@ from hamlet.language.schema import Schema
 from hamlet.planner.timeline import line_of
 
 MOST_EVENTS = 2_000_000  # of a source that is read again
-MOST_QUERIES = 20  # that are looked at
+_MOST_QUERIES = 20  # that are looked at
 _MOST_WINDOWS = 1000  # that one event may lie in
 
 
@@ -79,7 +79,7 @@ def reasons(
         else:
             rest.append(query)
     again = source.repeatable and source.rows is not None and source.rows <= MOST_EVENTS
-    rest = rest[: MOST_QUERIES if again else 0]
+    rest = rest[: _MOST_QUERIES if again else 0]
     by_having = rejected(rest) if rest else {}
     for query in rest:
         found[query.query.name] = by_having.get(query.query.name) or _together(query, source)
