@@ -7,7 +7,7 @@ slices find is kept by the one that the valuation belongs to.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -29,6 +29,7 @@ from hamlet.parallel.routing.rates import Rates, dimensions_of, kept_rates, rate
 from hamlet.policies import Monitor, Policy
 from hamlet.policies.analysis.reach import reach_of
 from hamlet.policies.analysis.rewriting import goal
+from hamlet.policies.logs.source import texts_of
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.runner import PolicyRunner
@@ -89,7 +90,9 @@ def submit_stream(
     run = for_columns(chosen.run, names_at([source], chosen.input_format, chosen.form))
     runner = PolicyRunner([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
     _check(run)
-    reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, chosen.form)
+    texts = texts_of(each for each in policy.signature if (each.name, each.arity) in runner.predicates)
+    form = replace(chosen.form, texts=texts)
+    reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, form)
 
     def columns(reader: Reader) -> pa.Schema:
         return _columns_of(policy, runner, run, reader)
