@@ -162,13 +162,12 @@ def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Map
     if given["overwrite"]:
         raise click.UsageError("--overwrite belongs to a batch of a policy; leave it out with --stream")
     from hamlet.spark import policies  # brings in pyspark, which nothing else needs
-    from hamlet.spark.policy_stream import submit_stream
 
     statistics = given["statistics"]
     rates = None if statistics is None else policies.rates_from(_json_of(statistics), policy, settings.negate)
     if not isinstance(settings.source, str):
         raise click.UsageError("--stream of a policy follows one folder; give one --input")
-    return submit_stream(
+    return policies.submit_stream(
         policy,
         settings.source,
         given["output"],

@@ -23,10 +23,11 @@ from hamlet.language.schema import Schema
 from hamlet.output.result import Results
 from hamlet.parallel.run import rows_alone
 from hamlet.planner.workload import Workload
-from hamlet.spark.counters import Noted, noted_of, tallies_of
+from hamlet.spark.counters import noted_of, tallies_of
 from hamlet.spark.events import engine_batches
 from hamlet.spark.job import Job
 from hamlet.spark.layers import Done
+from hamlet.spark.tasks import Noted
 
 _COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
 MOST_TYPES = 1000  # of events, besides those that the workload names
@@ -121,7 +122,7 @@ class _Again:
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         schema, events = self.job.schema, self.job.events
         names = list(dict.fromkeys([schema.clock.column, schema.type_column, *columns]))
-        frame: DataFrame = events.frame.select(*(events.columns[name][0] for name in names))
+        frame: DataFrame = events.select(names)
         yield from engine_batches(frame.toArrow().to_batches(), names, self.job.shipment.events)
 
     def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
