@@ -15,7 +15,6 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport place_in_cell, words_of
-from hamlet.kernel.core cimport grown
 from hamlet.kernel.interface cimport Interface
 from hamlet.kernel.operators.matching.room cimport claim
 from hamlet.kernel.operators.matching.tables cimport (
@@ -32,6 +31,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     kept_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+from hamlet.memory cimport grown
 
 BITS = 64  # of a word
 
