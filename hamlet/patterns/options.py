@@ -27,7 +27,7 @@ class SqlOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
+class StatementOptions:
     """How to match rows of tables; `hamlet.sql` says what each of these means."""
 
     UNHEARD: ClassVar[Mapping[str, str]] = {

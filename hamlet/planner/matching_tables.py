@@ -5,7 +5,7 @@ Field by field they mirror the structs of ``matching/tables.pxd``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
@@ -16,6 +16,7 @@ from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import AttributeType, Semantics
 from hamlet.planner.aggregates import Layout, Types
 from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, is_over_events, most_taken
+from hamlet.planner.tables import SetWriter
 from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
 
@@ -101,7 +102,7 @@ class MatchingTables:
 
 
 @dataclass
-class MatchingWriter:
+class MatchingWriter(SetWriter):
     """Writes the tables of one part of a query.
 
     Parameters
@@ -287,20 +288,6 @@ class MatchingWriter:
 
     def _store(self, key: tuple[int, int]) -> int:
         return [each for each in self.kept if not isinstance(each, int)].index(key)
-
-    def _set(self, guards: frozenset[int]) -> int:
-        """The number of a set of guards."""
-        if not guards:
-            return NONE
-        if guards not in self.set_numbers:
-            self.set_numbers[guards] = len(self.tables.guard_sets)
-            self.tables.guard_sets.append(self._members(sorted(guards)))
-        return self.set_numbers[guards]
-
-    def _members(self, members: Sequence[int]) -> tuple[int, int]:
-        begin = len(self.tables.members)
-        self.tables.members.extend(members)
-        return begin, len(self.tables.members)
 
     def _predicate(self, place: int | tuple[int, int], pair: Pair) -> int:
         """The number of the predicate of a pair, over the attributes that a state or a store keeps."""

@@ -49,7 +49,7 @@ def batch_of(answer: Answer, schema: pa.Schema, first: int, part: slice = _ALL) 
     arrays.append(from_numpy(answer.points[part] + first))
     fields = [schema.field(0), schema.field(1)]
     for column, field in enumerate(list(schema)[2:]):
-        array = _array(answer.column(column, part), field.type, field.name)
+        array = array_of(answer.column(column, part), field.type, field.name)
         arrays.append(array)
         fields.append(field if array.type == field.type else pa.field(field.name, array.type))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
@@ -73,7 +73,7 @@ def batch_with_points(answer: Answer, schema: pa.Schema, first: int) -> pa.Recor
     return both.take(from_numpy(order)).combine_chunks().to_batches()[0]
 
 
-def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:
+def array_of(values: Any, kind: pa.DataType, name: str) -> pa.Array:
     """A column of values; integers of more than 64 bits make it one of decimals."""
     if isinstance(values, pa.Array):
         return values

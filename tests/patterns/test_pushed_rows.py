@@ -70,7 +70,7 @@ def test_narrow_integers_are_those_of_the_host(kind: pa.DataType) -> None:
     dice = random.Random(7)
     rows = [{"t": place, "k": place % 2, "v": dice.choice((1, 3, 5, 120, None))} for place in range(60)]
     matcher = Matcher(text, schema)
-    assert matcher._can_direct
+    assert matcher.goes_directly
     found = [row for each in rows for row in matcher.push(each)] + matcher.close()
     expected = hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
     assert sorted(map(str, found)) == sorted(map(str, expected))
@@ -91,7 +91,7 @@ def test_rows_of_single_pushes_are_those_of_a_run(clause: str, outer: str) -> No
         rows = clicks(dice, count)
         expected = hamlet.sql(text, {"clicks": pa.Table.from_pylist(rows, SCHEMA)}).rows()
         matcher = Matcher(text, SCHEMA)
-        assert matcher._can_direct
+        assert matcher.goes_directly
         found: list[dict[str, Any]] = []
         place = 0
         while place < len(rows):
@@ -181,7 +181,7 @@ def test_rows_far_back_and_ahead_are_the_hosts() -> None:
     for step in ("PREV(v, 2147483647)", "NEXT(v, 2147483647)"):
         text = f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES v AS v PATTERN (a) DEFINE a AS {step} IS NULL)"
         matcher = Matcher(text, NUMBERS)
-        assert not matcher._can_direct
+        assert not matcher.goes_directly
         found = matcher.push([{"ts": 1, "v": 1}, {"ts": 2, "v": 2}]) + matcher.close()
         assert found == [{"v": 1}, {"v": 2}]
 
@@ -192,9 +192,9 @@ def test_the_host_goes_on_where_a_sum_needs_more_bits() -> None:
     text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause}, b AS v < 0)"
     rows = [{"k": place % 2, "ts": place, "v": 2**62 if place % 6 else -1} for place in range(30)]
     matcher = Matcher(text, NUMBERS)
-    assert matcher._can_direct
+    assert matcher.goes_directly
     found = [row for each in rows for row in matcher.push(each)]
-    assert not matcher._can_direct
+    assert not matcher.goes_directly
     found += matcher.close()
     table = pa.Table.from_pylist([{"d": None, "p": None, **row} for row in rows], NUMBERS)
     assert sorted(map(str, found)) == sorted(map(str, hamlet.sql(text, {"t": table}).rows()))
@@ -205,7 +205,7 @@ def test_the_host_says_that_a_search_takes_too_many_steps() -> None:
     clause = "ORDER BY ts MEASURES COUNT(*) AS n PATTERN ((a | b)+ c) WITHIN 14 DEFINE a AS SUM(a.v) <> 1"
     text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause}, c AS SUM(c.v) < 0)"
     matcher = Matcher(text, NUMBERS, max_steps=500)
-    assert matcher._can_direct
+    assert matcher.goes_directly
     rows = [{"ts": place, "v": 2 + 2 ** (place % 20)} for place in range(40)]
     with pytest.raises(hamlet.DataError, match=r"took more than .* steps"):
         matcher.push(rows)
@@ -254,7 +254,7 @@ def test_times_at_both_ends_of_64_bits(size: int) -> None:
 def matcher_of(clause: str, **options: Any) -> Matcher:
     schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
     found = Matcher(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", schema, **options)
-    assert found._can_direct
+    assert found.goes_directly
     return found
 
 

@@ -121,6 +121,11 @@ class Matcher(Monitor):
     max_steps : int
         Most steps of one start of a pattern whose conditions read labels.
 
+    Attributes
+    ----------
+    goes_directly : bool
+        Whether pushes of few rows go to the automaton as they are, without a table of DuckDB.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -162,7 +167,7 @@ class Matcher(Monitor):
         self._direct: Direct | None = None  # what takes rows one by one, while it does
         clock = None if self._time is None else self._time.clock
         self._earlier = 0 if clock is None else ticks_of(chosen.lateness, clock)
-        self._can_direct = self._is_whole() and self._made_direct() is not None
+        self.goes_directly = self._is_whole() and self._made_direct() is not None
 
     # The statement.
 
@@ -281,7 +286,7 @@ class Matcher(Monitor):
         return waiting, _COPIES * live + _PARTITION_BYTES * len(self._partitions)
 
     def _push(self, events: Any) -> list[Row]:
-        if self._can_direct:
+        if self.goes_directly:
             given = self._push_few(events)
             if given is not None:
                 return given
@@ -405,7 +410,7 @@ class Matcher(Monitor):
             raise DataError("a whole number of an expression does not fit its type; cast it to DOUBLE") from None
         self._counts["rows"] += len(given)
         if direct.beyond:
-            self._can_direct = False
+            self.goes_directly = False
             self._as_tables()
             return given + self._release(False)
         if self._limit is not None:

@@ -20,7 +20,7 @@ from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
 from hamlet.patterns.match.together import Together
-from hamlet.patterns.options import SqlOptions, Whole
+from hamlet.patterns.options import SqlOptions, StatementOptions
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import made_of, takes
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CLAUSE = re.compile(r'"*__hamlet_(?:s\d+_)?m\d*"*')  # the name of a clause's table
 
 
-@takes(Whole)
+@takes(StatementOptions)
 def sql(
     text: str, tables: Mapping[str, Any] | None = None, *, source: str = "<sql>", **options: Unpack[SqlOptions]
 ) -> Results:
@@ -67,7 +67,7 @@ def sql(
     DataError
         If the tables do not allow an answer, such as a match without the variable that is skipped to.
     """
-    chosen = made_of(Whole, options, ("source",))
+    chosen = made_of(StatementOptions, options, ("source",))
     script = parsed(text, chosen.dialect, source)
     host = Host(
         named_tables(script, tables), files=chosen.allow_files, threads=chosen.threads, missing=chosen.missing_columns

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from hamlet.arrays import np, npt, pa, pc
-from hamlet.errors import DataError, UnsupportedError
+from hamlet.errors import UnsupportedError
 from hamlet.input.buffers import in_arrow, to_numpy
 from hamlet.policies.analysis.comparisons import COMPARE, compile_pattern
 from hamlet.policies.analysis.policy import Policy
@@ -16,7 +16,7 @@ from hamlet.policies.analysis.propositions import is_temporal
 from hamlet.policies.analysis.terms import compiled
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
-from hamlet.policies.rows import arrow_type
+from hamlet.policies.rows import array_of, arrow_type
 from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.diagnostics import PolicyError
 from hamlet.policies.syntax.signature import Signature
@@ -64,7 +64,7 @@ class EvaluatedAtom:
 
     def _hits(self, answer: Answer, before: int) -> Hits:
         chosen = [(answer.columns[place], arrow_type(self._kinds[place])) for place in self._order]
-        return answer.points - before, [array_of(values, kind) for values, kind in chosen]
+        return answer.points - before, [array_of(values, kind, "a key") for values, kind in chosen]
 
     @property
     def decided(self) -> int:
@@ -116,19 +116,6 @@ def _test_of(formula: mfotl.Comparison | mfotl.Substring | mfotl.Matches) -> Cal
         case mfotl.Matches(term, pattern):
             one, expression = compiled(term), compile_pattern(pattern)
             return lambda values: expression.found(str(one(values)))
-
-
-def array_of(values: Any, kind: pa.DataType) -> pa.Array:
-    """Values as an array, of decimals where an integer has more than 64 bits."""
-    try:
-        return pa.array(values, kind)
-    except (OverflowError, pa.ArrowInvalid):
-        if kind != pa.int64():
-            raise
-    try:
-        return pa.array([Decimal(value) for value in values], pa.decimal256(76, 0))
-    except (OverflowError, pa.ArrowInvalid) as error:
-        raise DataError("a value of a key has more than 76 digits, and rows cannot hold it") from error
 
 
 def atom_of(

@@ -20,12 +20,13 @@ from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import Skeleton, skeleton
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.rows import array_of
 from hamlet.policies.syntax.columns import VERDICTS, column_names
 from hamlet.policies.syntax.formula import Formula, Not
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts._anchored import AnchoredFormula, AnchoredStream, fits
 from hamlet.policies.verdicts._automaton import Automaton, Stream
-from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
+from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, atom_of
 from hamlet.policies.verdicts.modes import Mode
 from hamlet.policies.verdicts.progression import Progression
 from hamlet.policies.verdicts.undecided import Waiting
@@ -387,7 +388,7 @@ class Verdicts:
             columns[::3] = [shown(ticks, time_type) for ticks in columns[::3]]
         keys_told = []
         for place, name in enumerate(self.key):
-            values = array_of([key[place] for key, _ in taken], self.types[name])
+            values = array_of([key[place] for key, _ in taken], self.types[name], name)
             keys_told.append(values.take(from_numpy(keys[order])))
         yield pa.RecordBatch.from_arrays([*columns[:2], *keys_told, *columns[2:]], names=self.names)
 
