@@ -242,16 +242,16 @@ def test_every_kind_of_bad_file_is_named(tmp_path: Path) -> None:
 def test_strings_of_a_signature_are_text_in_a_job_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hamlet.input.files import open_path
     from hamlet.policies import Policy
-    from hamlet.spark import policy_stream
+    from hamlet.spark import policies
 
     def columns_of_the_first_file(source: str, *given: Any) -> pa.Schema:
         *_, reading, columns, _ = given
         return columns(open_path(Path(source) / "0.csv", reading.key, reading.type_column, None, reading.form))
 
     put(tmp_path, "0.csv", "time,type,u,a\n61,w,007,1\n")
-    monkeypatch.setattr(policy_stream, "follow", columns_of_the_first_file)
+    monkeypatch.setattr(policies, "follow", columns_of_the_first_file)
     policy = Policy.parse("w(u, a)", "w(u: string, a: int)")
-    schema: Any = policy_stream.submit_stream(policy, str(tmp_path), "out", "state")
+    schema: Any = policies.submit_stream(policy, str(tmp_path), "out", "state")
     assert schema.field("u").type == pa.string()
 
 
