@@ -281,6 +281,8 @@ def _kind_of(kind: DataType) -> str:
     """The kernel's kind of a type of Spark's."""
     if isinstance(kind, _WHOLE):
         return "int"
+    if kind == StringType():  # of no collation: equal texts are the same
+        return "code"
     if isinstance(kind, DecimalType) and kind.precision <= 18:
         return f"decimal:{kind.scale}"
     known: list[tuple[type[DataType], str]] = [(DoubleType, "real"), (BooleanType, "bool")]

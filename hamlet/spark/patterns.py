@@ -40,7 +40,7 @@ from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.evaluate import Meaning, distinct_columns, read_clause
+from hamlet.patterns.match.evaluate import Meaning, distinct_names, read_clause
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.ordered import INPUT
 from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator, word_in
@@ -484,7 +484,7 @@ class _Text:
 
     def _matched(self, frame: DataFrame, number: int, place: int, clause: Clause, views: _Views) -> DataFrame:
         """The rows of a clause over those of its table."""
-        frame = frame.toDF(*(name for name, _ in distinct_columns([(name, "") for name in frame.columns])))
+        frame = frame.toDF(*distinct_names(frame.columns))
         if frame.isStreaming:
             return self._followed(frame, number, place, clause)
         script, statement = self._script, self._script.statements[number]

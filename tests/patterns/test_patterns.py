@@ -560,3 +560,9 @@ def test_an_aggregate_in_a_macro_is_told_without_names_that_nobody_wrote() -> No
         with pytest.raises(hamlet.WorkloadError, match="inside a macro") as caught:
             hamlet.sql(text, {"t": [{"v": 1}]})
         assert "__hamlet" not in str(caught.value)
+
+
+def test_columns_of_one_name_are_told_apart() -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY i MEASURES COUNT(*) AS n PATTERN (a+) DEFINE a AS i < {})"
+    text = f"SELECT x.n, y.n FROM t {clause.format(3)} x, t {clause.format(9)} y"
+    assert hamlet.sql(text, {"t": [{"i": each} for each in range(9)]}).rows() == [{"n": 3, "n_1": 9}]

@@ -9,6 +9,7 @@ are found by one look back over those rows, so that a long run of starts that al
 Contract: as in `_walk`; a partition's cells have as many columns as the programs read.
 """
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove
@@ -295,7 +296,7 @@ cdef class Partition:
                 + (0 if self.search is None else self.search.size()))
 
     def take(self, tuple row, int64_t time, tuple values):
-        """Take a row: `values` are the columns that conditions read, as int or float, or None."""
+        """Take a row: `values` are the columns that conditions read, as int, float, the row's own str, or None."""
         cdef Live live = self.live
         cdef Py_ssize_t i, column
         cdef int64_t place = len(self.rows), behind
@@ -312,6 +313,8 @@ cdef class Partition:
                 continue
             if type(value) is float:
                 cell[i].real = value
+            elif type(value) is str:
+                cell[i].whole = <int64_t><PyObject*>value  # the row keeps it alive
             else:
                 cell[i].whole = value
         self.times[place] = time

@@ -12,6 +12,7 @@ masks are as long as all rows, an empty one is true everywhere; nothing of this 
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -109,21 +110,26 @@ cdef class Matches:
         Returns
         -------
         (int64 array of shape (matches, 4), int32 array of shape (labels,))
-            Start row, length, number and partition of each match; the step that took each row of each match.
+            `rows`; the step that took each row of each match.
         """
-        rows = np.empty((self._count, 4), np.int64)
         steps = np.empty(self._labels, np.int32)
-        cdef int64_t[:, ::1] rows_view = rows
         cdef int32_t[::1] steps_view = steps
-        cdef Py_ssize_t i
-        for i in range(self._count):
-            rows_view[i, 0] = self._rows[4 * i]
-            rows_view[i, 1] = self._rows[4 * i + 1]
-            rows_view[i, 2] = self._rows[4 * i + 2]
-            rows_view[i, 3] = self._rows[4 * i + 3]
-        for i in range(self._labels):
-            steps_view[i] = self._steps[i]
-        return rows, steps
+        if self._labels:
+            memcpy(&steps_view[0], self._steps, self._labels * sizeof(int32_t))
+        return self.rows(), steps
+
+    def rows(self, Py_ssize_t first=0):
+        """Start row, length, number and partition of the matches from one on; shape (matches, 4)."""
+        found = np.empty((self._count - first, 4), np.int64)
+        cdef int64_t[:, ::1] view = found
+        if self._count > first:
+            memcpy(&view[0, 0], self._rows + 4 * first, 4 * (self._count - first) * sizeof(int64_t))
+        return found
+
+    @property
+    def count(self):
+        """How many there are."""
+        return self._count
 
 
 cdef class Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -108,7 +108,7 @@ class RowForm:
             return
         for place, step in enumerate(taken):
             if not self.excluded[step]:
-                yield replace(seen, at=place, limit=place + 1)
+                yield Seen(rows, start, length, number, seen.labels, place, place + 1)
 
 
 def compile_rows(

@@ -498,17 +498,20 @@ def _shown(
 
 
 def distinct_columns(listed: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Columns whose names differ: a later one of a name that is taken gets a number, as the host does it."""
-    taken: set[str] = set()
-    found = []
-    for name, text in listed:
+    """Columns whose names differ."""
+    return list(zip(distinct_names([name for name, _ in listed]), (text for _, text in listed), strict=True))
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Names that differ: a later one that is taken gets a number, as the host does it."""
+    found: dict[str, str] = {}
+    for name in names:
         own, number = name, 0
-        while own.lower() in taken:
+        while own.lower() in found:
             number += 1
             own = f"{name}_{number}"
-        taken.add(own.lower())
-        found.append((own, text))
-    return found
+        found[own.lower()] = own
+    return list(found.values())
 
 
 def _said(host: Host, text: str) -> HostError | None:

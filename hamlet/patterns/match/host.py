@@ -145,6 +145,8 @@ class Host:
     ----------
     notes : list of str
         What to know of the tables: columns that files lack.
+    collates : bool
+        Whether any text that was run speaks of collations: texts may be equal then that differ.
     """
 
     def __init__(
@@ -159,6 +161,7 @@ class Host:
     ) -> None:
         module = _duckdb()
         self.notes: list[str] = []
+        self.collates = False
         self._missing = missing
         self._error: type[Exception] = module.Error
         self.connection: duckdb.DuckDBPyConnection = module.connect(
@@ -230,6 +233,7 @@ class Host:
         ------
         HostError
         """
+        self.collates = self.collates or "collat" in text.lower()
         try:
             return self.connection.execute(text)
         except self._error as error:

@@ -17,7 +17,7 @@ from hamlet.patterns.clause.scan import Quoting, dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
+from hamlet.patterns.match.evaluate import Meaning, Shared, distinct_names, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
 from hamlet.patterns.match.together import Together
 from hamlet.patterns.options import SqlOptions, StatementOptions
@@ -317,7 +317,8 @@ class StatementRun:
                 self.replaced(clause, name)
             text = self.text()
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
-                return self._host.arrow(text)
+                found = self._host.arrow(text)
+                return found.rename_columns(distinct_names(found.column_names))
             self._host.execute(text)
             self._shared.tables.clear()  # tables may be others now
         except HostError as error:
