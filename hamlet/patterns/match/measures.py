@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ POINT, MATCH, AT, CURRENT = '"__hamlet_point"', '"__hamlet_match"', '"__hamlet_a
 _VARIABLE, _MATCHED, _FIRST = '"__hamlet_variable"', '"__hamlet_matched"', '"__hamlet_first"'
 _ANY_ORDER = {"count", "sum", "min", "max", "avg", "mean", "bool_and", "bool_or", "median", "count_if", "countif"}
 _ANY_ORDER |= {"bit_and", "bit_or", "bit_xor", "approx_count_distinct", "count_star"}
+_LISTS = {"listagg", "string_agg", "group_concat", "array_agg", "list"}  # in an order that may be written behind them
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*\Z", re.DOTALL)
 
 
@@ -185,6 +186,8 @@ class Evaluation:
         self._joins.append(f"LEFT JOIN (SELECT {POINT}, ({reading.value}) AS {own} FROM ({outer})) USING ({POINT})")
 
     def _aggregate(self, reading: Aggregation, own: str) -> None:
+        if reading.within and reading.function.lower() in _LISTS:
+            reading = replace(reading, order=reading.within, within="")
         members = None if reading.variable is None else self._members[reading.variable]
         plain = not (reading.distinct or reading.condition or reading.order or reading.within)
         if plain and reading.function.lower() == "count" and reading.arguments.strip() == "*":
@@ -204,7 +207,9 @@ class Evaluation:
         function, arguments, left = host_call(reading, self.translate, "duckdb")
         if left:
             seen += f" AND ({left})"
-        if reading.distinct:
+        distinct = reading.distinct or arguments.startswith("DISTINCT ")  # of a function of another dialect
+        if distinct:
+            arguments = arguments.removeprefix("DISTINCT ")
             ranking = f"row_number() OVER (PARTITION BY {MATCH}, ({seen}), {arguments} ORDER BY {AT})"
             base = f"SELECT *, {ranking} = 1 AS {_FIRST} FROM ({base})"
             seen = f"({seen}) AND {_FIRST}"

@@ -244,10 +244,23 @@ def _translated(dialect: str, host: str, text: str) -> str:
     import sqlglot
 
     try:
-        found = sqlglot.transpile(text, read=dialect_of(dialect), write=host)
+        found = sqlglot.parse(text, read=dialect_of(dialect))
+        if not found or found[0] is None:
+            return text
+        return found[0].transform(partial(_mended, dialect)).sql(host)
     except sqlglot.errors.SqlglotError:
         return text  # the host says what is wrong with it
-    return found[0] if found else text
+
+
+def _mended(dialect: str, node: Any) -> Any:
+    """A node as the dialect means it, where sqlglot asks for more, or writes a function of another grammar."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.StrToTime) and node.text("format") == "%Y-%m-%d %H:%M:%S.%f":
+        return exp.cast(node.this, "timestamp")  # a literal of Oracle may have no fraction
+    if isinstance(node, exp.Format) and dialect == "bigquery":
+        return exp.func("printf", node.this, *node.expressions)
+    return node
 
 
 def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None = None) -> Results:
