@@ -386,6 +386,29 @@ def test_whole_numbers_beyond_64_bits() -> None:
         matcher.push({"ts": 2, "v": 1})
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM {} AS z(many, last)",
+        "SELECT * FROM (SELECT * FROM {} WHERE n > 2)",
+        "SELECT N, z.L AS q, z.* FROM {} z",
+        "SELECT * EXCLUDE (n) FROM {}",
+        "SELECT z FROM {} z WHERE l > 2",
+    ],
+)
+def test_what_stands_around_a_clause(statement: str) -> None:
+    """Other names of its columns, filters inside, and columns as the host names them, pushed and at once."""
+    clause = (
+        "t MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n, LAST(v) AS l PATTERN (a b+) DEFINE b AS v > PREV(v))"
+    )
+    text = statement.format(clause)
+    rows = [{"ts": ts, "v": v} for ts, v in enumerate((1, 2, 1, 2, 3, 1, 5, 6, 7))]
+    schema = pa.schema([("ts", pa.int64()), ("v", pa.int64())])
+    matcher = Matcher(text, schema)
+    found = [row for each in rows for row in matcher.push(each)] + matcher.close()
+    assert found == hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
+
+
 def test_partitions_without_rows_are_forgotten() -> None:
     schema = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
     clause = "PARTITION BY k ORDER BY t MEASURES {} PATTERN (a b) WITHIN 5 DEFINE a AS v > 5, b AS v < 3"

@@ -51,7 +51,7 @@ from hamlet.patterns.match.evaluate import (
     labelled,
     near_masks,
     ordered_rows,
-    rows_of,
+    register_rows,
     skip_members,
     skip_message,
 )
@@ -215,7 +215,9 @@ class Matcher(Monitor):
         host, name = self._host, "__hamlet_shape"
         try:
             query = f"SELECT * FROM ({self._inner_query()}) LIMIT 0"
-            evaluate(self._meaning, host, query, name, self._reports, self.options.max_steps, Shared())
+            plain = evaluate(self._meaning, host, query, name, self._reports, self.options.max_steps, Shared())[2]
+            if plain is not None:
+                host.register(name, plain)
             return self._seen_through(name).schema
         except Failed:
             raise WorkloadError(self._reports.errors) from None
@@ -663,8 +665,8 @@ class Matcher(Monitor):
         unmatched = len(labels.unmatched) if self._meaning.clause.rows == "unmatched" else 0
         if not len(labels) and not unmatched:
             return []
-        name = rows_of(self._meaning, ordered, labels, "__hamlet_rows_given", self._reports)
-        rows: list[Row] = self._seen_through(name).to_pylist()
+        register_rows(self._meaning, ordered, labels, "__hamlet_rows_given", self._reports)
+        rows: list[Row] = self._seen_through("__hamlet_rows_given").to_pylist()
         return rows
 
     def _keep(self, ordered: Ordered, kept: Sequence[tuple[int, int]]) -> None:

@@ -55,15 +55,7 @@ class Evaluation:
         carried : mapping of str to pyarrow.Array, optional
             More columns of the points, by names without quotes.
         """
-        numbers = {name: place for place, name in enumerate(self.clause.variables)}
-        self._members = {
-            name: [numbers[each] for each in self.clause.members(name)]
-            for name in (*self.clause.variables, *self.clause.subsets)
-        }
-        self._prefix = prefix
-        self._columns: dict[str, pa.Array] = dict(carried or {})
-        self._joins: list[str] = []
-        self._rows_known = False
+        self._begin(prefix, carried or {})
         columns = [f"p.{name}" for name in carried or {}]
         for place, (name, read) in enumerate(reads.items()):
             text = read.text
@@ -82,6 +74,27 @@ class Evaluation:
         self._register()
         joined = " ".join(self._joins)
         return f"SELECT {', '.join([f'p.{POINT}', *columns])} FROM {prefix}_points p {joined}"
+
+    def values(self, reads: Sequence[Read]) -> list[pa.Array] | None:
+        """The values of expressions that are readings of single rows or counts, None where one needs the host."""
+        if not all(read.text.strip() == placeholder(0) and _is_single(read.readings[0]) for read in reads):
+            return None
+        self._begin("", {})
+        names = [f"value {place}" for place in range(len(reads))]
+        for name, read in zip(names, reads, strict=True):
+            self._read(read.readings[0], name)
+        return None if self._joins else [self._columns[name] for name in names]
+
+    def _begin(self, prefix: str, carried: Mapping[str, pa.Array]) -> None:
+        numbers = {name: place for place, name in enumerate(self.clause.variables)}
+        self._members = {
+            name: [numbers[each] for each in self.clause.members(name)]
+            for name in (*self.clause.variables, *self.clause.subsets)
+        }
+        self._prefix = prefix
+        self._columns: dict[str, pa.Array] = dict(carried)
+        self._joins: list[str] = []
+        self._rows_known = False
 
     # The points, as a table of the host.
 
@@ -189,8 +202,7 @@ class Evaluation:
         if reading.within and reading.function.lower() in _LISTS:
             reading = replace(reading, order=reading.within, within="")
         members = None if reading.variable is None else self._members[reading.variable]
-        plain = not (reading.distinct or reading.condition or reading.order or reading.within)
-        if plain and reading.function.lower() == "count" and reading.arguments.strip() == "*":
+        if _is_single(reading):
             self._columns[own] = pa.array(count(self.found, self.points, reading.mode, members))
             return
         self._all_rows()
@@ -237,6 +249,14 @@ class Evaluation:
         marker = "SELECT 1 FROM t ORDER BY "
         translated = self.translate(f"{marker}{text}")
         return translated.split("ORDER BY ", 1)[1] if "ORDER BY " in translated else text
+
+
+def _is_single(reading: Navigation | Aggregation) -> bool:
+    """Whether a reading is of one row alone, or counts rows."""
+    if isinstance(reading, Navigation):
+        return reading.value == LABEL or not (reading.reads_label or reading.reads_number)
+    plain = not (reading.distinct or reading.condition or reading.order or reading.within)
+    return plain and reading.function.lower() == "count" and reading.arguments.strip() == "*"
 
 
 def host_call(reading: Aggregation, translate: Callable[[str], str], host: str) -> tuple[str, str, str]:
