@@ -248,7 +248,7 @@ def _translated(dialect: str, host: str, text: str) -> str:
         found = sqlglot.parse(text, read=dialect_of(dialect))
         if not found or found[0] is None:
             return text
-        return found[0].transform(partial(_mended, dialect)).sql(host)
+        return str(found[0].transform(partial(_mended, dialect)).sql(host))
     except sqlglot.errors.SqlglotError:
         return text  # the host says what is wrong with it
 
