@@ -247,7 +247,7 @@ def check_mixed(seed: int) -> bool:
     matcher = Matcher(text, MIXED)
     found = [row for each in rows for row in matcher.push(each)] + matcher.close()
     assert sorted(map(str, found)) == expected, f"seed {seed}\n{text}"
-    return matcher._can_direct
+    return matcher.goes_directly
 
 
 def test_texts_times_and_numbers_of_several_types() -> None:
