@@ -188,13 +188,15 @@ cdef class Table:
 
     cdef int _pack(self, list masks) except -1:
         """Say as words of bits what the steps do."""
-        cdef Py_ssize_t i, k
+        cdef Py_ssize_t i, k, variables = len(masks)
         cdef uint64_t bit
         cdef int32_t kind, by
+        for i in range(self.steps):
+            variables = max(variables, self.variables[i] + 1)  # `Known` has no masks
         self.variable_count, self.moves, self.follow_count, self.ends, self.takers = len(masks), 0, 0, 0, 0
         self.moved = <Moved*>calloc(self.steps, sizeof(Moved))
         self.follows = <Follow*>calloc(self.steps, sizeof(Follow))
-        self.takes = <uint64_t*>calloc(self.variable_count + 1, sizeof(uint64_t))
+        self.takes = <uint64_t*>calloc(variables + 1, sizeof(uint64_t))
         if self.moved == NULL or self.follows == NULL or self.takes == NULL:
             raise MemoryError
         for i in range(self.steps):
