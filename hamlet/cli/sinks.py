@@ -11,9 +11,7 @@ import click
 from hamlet.arrays import pa
 from hamlet.cli.notations import Part
 from hamlet.cli.titles import title
-from hamlet.input.buffers import values_of
 from hamlet.output.holds import HOLDS
-from hamlet.output.plain_rows import Rows, arrow_rows
 
 
 class Sink:
@@ -35,14 +33,14 @@ class Sink:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.finish(kind is None)
 
-    def write(self, place: int, rows: Rows) -> None:
+    def write(self, place: int, rows: pa.RecordBatch) -> None:
         """Take rows of a part, by its place."""
-        marked = rows.num_columns and rows.column_names[-1] == HOLDS
-        self.count += int(values_of(rows.column(HOLDS)).sum()) if marked else rows.num_rows
+        marked = rows.num_columns and rows.schema.names[-1] == HOLDS
+        self.count += sum(rows.column(rows.num_columns - 1).to_pylist()) if marked else rows.num_rows
         if rows.num_rows:
             self.take(place, rows)
 
-    def take(self, place: int, rows: Rows) -> None:
+    def take(self, place: int, rows: pa.RecordBatch) -> None:
         """Take at least one row."""
         raise NotImplementedError
 
@@ -59,11 +57,11 @@ class TableSink(Sink):
         self._kept: list[list[pa.RecordBatch]] = [[] for _ in parts]
         self._counts = [0] * len(parts)
 
-    def take(self, place: int, rows: Rows) -> None:
+    def take(self, place: int, rows: pa.RecordBatch) -> None:
         """Keep the first rows, and count the others."""
         missing = self._limit - self._counts[place]
         if missing > 0:
-            self._kept[place].append(arrow_rows(rows.slice(0, missing)))
+            self._kept[place].append(rows.slice(0, missing))
         self._counts[place] += rows.num_rows
 
     def finish(self, well: bool) -> None:

@@ -5,13 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 class Columns:
-    def __init__(
-        self,
-        kinds: Sequence[str],
-        columns: Sequence[Any],
-        missing: Sequence[npt.NDArray[np.uint8] | None],
-        null: str,
-    ) -> None: ...
+    def __init__(self, kinds: Sequence[str], columns: Sequence[Any]) -> None: ...
 
 def rows_of(befores: list[str], columns: Columns, ending: str, rows: int) -> str: ...
 def tuples_of(

@@ -214,7 +214,6 @@ class QueryWork:
     slicing: Slicing
     lateness: int
     late: str
-    notes = ()
 
     @property
     def slices(self) -> int:

@@ -19,28 +19,7 @@ if TYPE_CHECKING:
     from hamlet.policies.operators.temporal import Since, Until
 
 
-class _Stored:
-    """Rows in a store, once there are few that change."""
-
-    _store: Store | None
-
-    @property
-    def rows(self) -> int:
-        """Rows that are there."""
-        return 0 if self._store is None else self._store.live
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are held."""
-        return 0 if self._store is None else self._store.nbytes
-
-    @property
-    def steps(self) -> int:
-        """The work that was done with the store."""
-        return 0 if self._store is None else self._store.steps
-
-
-class IncrementalSince(_Stored):
+class StandingSince:
     """What is alive of a SINCE: valuations, from what time on and until what time, and since which time-point.
 
     Parameters
@@ -57,6 +36,21 @@ class IncrementalSince(_Stored):
         self._line: Timeline | None = None
         self._window = (0, 0)
         self._now = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows that stand."""
+        return 0 if self._store is None else self._store.live
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held."""
+        return 0 if self._store is None else self._store.nbytes
+
+    @property
+    def steps(self) -> int:
+        """The work that was done with the store."""
+        return 0 if self._store is None else self._store.steps
 
     def serves(self, low: int, batch: Sequence[Relation]) -> bool:  # noqa: ARG002
         """Whether a batch is so small that what is alive need not be gone through."""
@@ -157,7 +151,7 @@ class IncrementalSince(_Stored):
         return coalesce(Relation([column[good] for column in columns[:width]], begin[good], end[good]))
 
 
-class IncrementalUntil(_Stored):
+class StandingUntil:
     """What of an EVENTUALLY holds at undecided time-points: valuations and periods.
 
     Parameters
@@ -169,6 +163,21 @@ class IncrementalUntil(_Stored):
         self._node = node
         self._store: Store | None = None
         self._window = (0, 0)
+
+    @property
+    def rows(self) -> int:
+        """Rows that stand."""
+        return 0 if self._store is None else self._store.live
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held."""
+        return 0 if self._store is None else self._store.nbytes
+
+    @property
+    def steps(self) -> int:
+        """The work that was done with the store."""
+        return 0 if self._store is None else self._store.steps
 
     def serves(self, batch: Sequence[Relation]) -> bool:
         """Whether a batch is so small that what is undecided need not be gone through."""

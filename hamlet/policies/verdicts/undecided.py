@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hamlet.arrays import np, npt, pa
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from hamlet.policies.verdicts.atoms import Hits
 
 
