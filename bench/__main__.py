@@ -20,7 +20,7 @@ from bench.compare import compare_files
 from bench.estimates import FACTOR, compared
 from bench.estimates import lines as estimate_lines
 from bench.harness import Failed, run_case
-from bench.plane import NUMBERS, apart, cells, draw, growths
+from bench.plane import NUMBERS, REDUCED, apart, cells, draw, growths
 from bench.plots import FIGURES, write_plots
 from bench.report import write_report
 from bench.store import RESULTS, keep
@@ -113,16 +113,19 @@ def estimates(cases: tuple[str, ...], scale: float) -> None:
 @click.option(
     "--repeats", default=2, show_default=True, type=click.IntRange(1), help="Runs of a cell; the least counts."
 )
+@click.option(
+    "--reduced", is_flag=True, help="Up to 10,000 events of a key and window, each cell run once: a few minutes."
+)
 @click.option("--output", type=click.Path(path_type=Path), help="A JSON file for what was measured.")
 @click.option("--figure", type=click.Path(path_type=Path), help="An SVG file for the heat map.")
 @click.option("--note", default="", help="Kept in it, such as 'noisy: others were working'.")
-def plane(repeats: int, output: Path | None, figure: Path | None, note: str) -> None:
+def plane(repeats: int, reduced: bool, output: Path | None, figure: Path | None, note: str) -> None:
     """Measure what an event costs over the whole plane, and how runs grow when something doubles."""
     grown = {numbers: growths(numbers) for numbers in NUMBERS}
     for numbers, exponents in grown.items():
         shown = ", ".join(f"{name} {exponent:.2f}" for name, exponent in exponents.items())
         click.echo(f"{numbers}: exponents when what doubles is {shown}")
-    found = cells(click.echo, repeats)
+    found = cells(click.echo, 1, REDUCED) if reduced else cells(click.echo, repeats)
     for line in apart(found):
         click.echo(f"apart: {line}")
     if figure is not None:

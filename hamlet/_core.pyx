@@ -24,7 +24,7 @@ Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6;
 import cython
 import numpy as np
 
-from hamlet.kernel.operators.builtin import OPERATORS
+from hamlet.kernel.operators.dispatch import OPERATORS
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
@@ -47,7 +47,6 @@ from hamlet.kernel.core cimport (
     BURSTS_AT_ONCE,
     BYTES,
     COMPLETE_WINDOW,
-    DECISION_CACHE,
     DEFERRED_BURSTS,
     DYNAMIC,
     EVENT_MAPS,
@@ -77,7 +76,6 @@ from hamlet.kernel.core cimport (
     Unit,
     Work,
     column_bit,
-    grown,
     may_use,
     take_own,
 )
@@ -151,6 +149,7 @@ from hamlet.kernel.sharing.decision cimport free_decisions, prepare_decisions
 from hamlet.kernel.sharing.deferred cimport free_pending, make_pending
 from hamlet.kernel.sharing.members cimport find_consumers, free_graphlets, join_graphlet
 from hamlet.kernel.timers cimport advance_time
+from hamlet.memory cimport grown
 from optimizer.benefit cimport facts_of_costs
 
 COMPONENTS = {
@@ -166,7 +165,7 @@ cdef enum:
 # On which faster paths; `hamlet.planner.paths` says what each is.
 FEATURES = {
     "active_queries": ACTIVE_QUERIES, "int32": INT32, "row_columns": ROW_COLUMNS, "run_length": RUN_LENGTH,
-    "bytes": BYTES, "decision_cache": DECISION_CACHE, "bursts_at_once": BURSTS_AT_ONCE,
+    "bytes": BYTES, "bursts_at_once": BURSTS_AT_ONCE,
     "deferred_bursts": DEFERRED_BURSTS, "plain_doubles": PLAIN_DOUBLES, "index": INDEX, "event_maps": EVENT_MAPS,
     "avx2": AVX2, "avx512": AVX512,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -15,6 +16,16 @@ class Line:
     def at(self, bits: int) -> float:
         """Bytes where the largest count has so many bits."""
         return self.constant + self.per_bit * bits
+
+    def times(self, factor: int) -> Line:
+        """The bytes of so many."""
+        return Line(self.constant * factor, self.per_bit * factor)
+
+    @classmethod
+    def sum(cls, lines: Iterable[Line]) -> Line:
+        """The bytes of several."""
+        each = list(lines)
+        return cls(sum(line.constant for line in each), sum(line.per_bit for line in each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +54,14 @@ class Bound:
     event: int
     event_window: Line
     thread: Line
+
+    @classmethod
+    def sum(cls, bounds: Sequence[Bound]) -> Bound:
+        """What several parts of a query need."""
+        return cls(
+            sum(one.partition for one in bounds),
+            Line.sum(one.window for one in bounds),
+            sum(one.event for one in bounds),
+            Line.sum(one.event_window for one in bounds),
+            Line.sum(one.thread for one in bounds),
+        )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import copy
 import random
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +12,7 @@ import pyarrow as pa
 
 import hamlet
 from hamlet.checker import EvidenceError, check
+from tests.comparison import by_seeds
 from tests.random_patterns import Generator
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("i", "k", "t", "v", "w")])
@@ -76,13 +75,7 @@ def compare(seed: int) -> Counter[str]:
 
 def main() -> None:
     """Compare a range of seeds."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", default="0:200")
-    low, high = map(int, parser.parse_args().seeds.split(":"))
-    counts: Counter[str] = Counter()
-    for seed in range(low, high):
-        counts += compare(seed)
-    sys.stdout.write(f"{dict(counts)}\n")
+    by_seeds(lambda seed, _: compare(seed), "0:200")
 
 
 if __name__ == "__main__":

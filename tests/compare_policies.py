@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -20,6 +19,7 @@ from hamlet.policies import Monitor, Policy, PolicyError, run
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.signature import Signature
+from tests.comparison import by_seeds
 from tests.random_matches import random_matching
 from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy, wild
 from tests.wild_queries import SIZES, has_file_form, in_files
@@ -161,16 +161,14 @@ def _compare_negation(policy: Policy, log: list[Point]) -> None:
 def main() -> None:
     """Compare a range of seeds."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", default="0:1000")
     parser.add_argument("--matching", action="store_true", help="TRIGGER, RELEASE, MATCHP, MATCHF and LETPAST")
     parser.add_argument("--wild", action="store_true", help="values, times and bounds of any type and size")
-    given = parser.parse_args()
-    chosen = compare_wild if given.wild else compare
-    low, high = map(int, given.seeds.split(":"))
-    counts: Counter[str] = Counter()
-    for seed in range(low, high):
-        counts[chosen(seed, matching=given.matching)] += 1
-    sys.stdout.write(f"{dict(counts)}\n")
+
+    def one(seed: int, given: argparse.Namespace) -> Counter[str]:
+        chosen = compare_wild if given.wild else compare
+        return Counter([chosen(seed, matching=given.matching)])
+
+    by_seeds(one, "0:1000", parser)
 
 
 if __name__ == "__main__":

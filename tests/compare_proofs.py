@@ -6,8 +6,9 @@ import argparse
 import copy
 import itertools
 import random
-import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from hamlet.checker import EvidenceError
@@ -20,6 +21,7 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.formula import free_variables
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.why.policies import why
+from tests.comparison import accepted_mutants, by_seeds
 from tests.random_matches import random_matching
 from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy
 from tests.why.evidence_by_definition import Proof
@@ -122,36 +124,20 @@ def compare(seed: int, path: Any, *, matching: bool = False) -> Counter[str]:
             raise AssertionError(f"seed {seed}: {text}\nlog {log}\n{given}: {error}\n{evidence}") from error
         counts["proofs"] += 1
         counts["nodes"] += len(evidence["nodes"])
-        for _ in range(4):
-            other = mutated(draw, evidence)
-            if other == evidence:
-                continue
-            try:
-                checker.check(other)
-            except EvidenceError:
-                counts["rejected"] += 1
-                continue
+        mutants = (mutated(draw, evidence) for _ in range(4))
+        for other in accepted_mutants(mutants, evidence, checker.check, counts):
             if "LET" not in text:
                 assert true_claims(other, log), f"seed {seed}: {text}\nlog {log}\naccepted {other}"
-            counts["still evidence"] += 1
     return counts
 
 
 def main() -> None:
     """Compare a range of seeds."""
-    import tempfile
-    from pathlib import Path
-
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", default="0:300")
     parser.add_argument("--matching", action="store_true")
-    chosen = parser.parse_args()
-    low, high = map(int, chosen.seeds.split(":"))
-    counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(low, high):
-            counts += compare(seed, Path(folder) / "events.log", matching=chosen.matching)
-    sys.stdout.write(f"{dict(counts)}\n")
+        log = Path(folder) / "events.log"
+        by_seeds(lambda seed, given: compare(seed, log, matching=given.matching), "0:300", parser)
 
 
 if __name__ == "__main__":

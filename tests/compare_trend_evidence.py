@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 import copy
 import random
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import hamlet
@@ -21,6 +21,7 @@ from hamlet.language.query import Taken
 from hamlet.why.trends.why import why
 from tests.case_files import oracle_options
 from tests.compare_random import features_of
+from tests.comparison import accepted_mutants, by_seeds
 from tests.strategies import random_case
 from tests.why.evidence_by_definition import steps_of, steps_told
 
@@ -105,18 +106,10 @@ def compare(seed: int, features: str) -> Counter[str]:
         except EvidenceError as error:
             raise AssertionError(f"{error}\n{where}") from error
         counts["rows"] += 1
-        for _ in range(3):
-            other = mutated(draw, evidence)
-            if other == evidence:
-                continue
-            try:
-                check(text, events, other, **given)
-            except EvidenceError:
-                counts["rejected"] += 1
-                continue
+        mutants = (mutated(draw, evidence) for _ in range(3))
+        for other in accepted_mutants(mutants, evidence, partial(check, text, events, **given), counts):
             if other["row"] == evidence["row"] or (other["holds"] and "operands" not in other):
                 raise AssertionError(f"accepted {other}\n{where}")
-            counts["still evidence"] += 1
     return counts
 
 
@@ -185,15 +178,8 @@ def _taken(events: Any, pairs: Sequence[tuple[int, str]], asked: Taken) -> Any:
 def main() -> None:
     """Compare a range of seeds."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", default="0:300")
     parser.add_argument("--features", default="core")
-    chosen = parser.parse_args()
-    low, high = map(int, chosen.seeds.split(":"))
-    counts: Counter[str] = Counter()
-    for seed in range(low, high):
-        counts += compare(seed, chosen.features)
-    sys.stdout.write(f"{dict(counts)}\n")
-    assert counts["refused"] * 2 < high - low, "most cases were refused"
+    by_seeds(lambda seed, given: compare(seed, given.features), "0:300", parser, refuses=True)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import copy
 import random
-import sys
 from collections import Counter
 from typing import Any
 
@@ -17,6 +15,7 @@ from hamlet.streams import Specification
 from hamlet.streams.clock import integer_clock
 from hamlet.why.values.history import History
 from hamlet.why.values.why import evidence_of
+from tests.comparison import accepted_mutants, by_seeds
 from tests.stream_specifications import case
 
 CLOCK = integer_clock("ns")
@@ -84,30 +83,15 @@ def compare(seed: int) -> Counter[str]:
         except EvidenceError as error:
             raise AssertionError(f"{error}\n{where}") from error
         counts["rows"] += 1
-        for _ in range(3):
-            other = mutated(draw, evidence)
-            if other == evidence:
-                continue
-            try:
-                checker.check(other)
-            except EvidenceError:
-                counts["rejected"] += 1
-                continue
+        mutants = (mutated(draw, evidence) for _ in range(3))
+        for other in accepted_mutants(mutants, evidence, checker.check, counts):
             assert true_claims(history, checker, other), f"accepted {other}\n{where}"
-            counts["still evidence"] += 1
     return counts
 
 
 def main() -> None:
     """Compare a range of seeds."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", default="0:200")
-    low, high = map(int, parser.parse_args().seeds.split(":"))
-    counts: Counter[str] = Counter()
-    for seed in range(low, high):
-        counts += compare(seed)
-    sys.stdout.write(f"{dict(counts)}\n")
-    assert counts["refused"] * 2 < high - low, "most cases were refused"
+    by_seeds(lambda seed, _: compare(seed), "0:200", refuses=True)
 
 
 if __name__ == "__main__":

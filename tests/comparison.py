@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import hamlet
+from hamlet.checker import EvidenceError
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -124,3 +128,50 @@ def in_any_order(rows: Rows) -> list[Mapping[str, Any]]:
 def table(rows: Rows) -> str:
     """Rows for a message, one a line."""
     return "\n".join(str(dict(row)) for row in rows) or "(no rows)"
+
+
+def accepted_mutants(
+    mutants: Iterable[Any], evidence: Any, check: Callable[[Any], object], counts: Counter[str]
+) -> Iterator[Any]:
+    """Those of changed evidence that a checker does not reject; both are counted."""
+    for other in mutants:
+        if other == evidence:
+            continue
+        try:
+            check(other)
+        except EvidenceError:
+            counts["rejected"] += 1
+            continue
+        yield other
+        counts["still evidence"] += 1
+
+
+def by_seeds(
+    compare: Callable[[int, argparse.Namespace], Counter[str]],
+    usual: str,
+    parser: argparse.ArgumentParser | None = None,
+    *,
+    refuses: bool = False,
+) -> None:
+    """The command line of a comparison: what became of the cases of a range of seeds is counted and printed.
+
+    Parameters
+    ----------
+    compare : callable
+        From a seed and what was asked for, what became of its cases; raises where one is wrong.
+    usual : str
+        The first seed and the one behind the last, where nobody says others.
+    parser : argparse.ArgumentParser, optional
+        With what else may be asked for.
+    refuses : bool
+        Whether cases may be refused, but not most of them.
+    """
+    parser = parser or argparse.ArgumentParser()
+    parser.add_argument("--seeds", default=usual, help="first:last, the last not included")
+    given = parser.parse_args()
+    low, high = map(int, given.seeds.split(":"))
+    counts: Counter[str] = Counter()
+    for seed in range(low, high):
+        counts += compare(seed, given)
+    sys.stdout.write(f"{dict(counts)}\n")
+    assert not refuses or counts["refused"] * 2 < high - low, "most cases were refused"

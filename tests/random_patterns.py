@@ -545,7 +545,7 @@ def compare_pushed(seed: int) -> bool | None:
         return None
     found, expected = pushed(case, seed)
     assert found == expected, f"seed {seed}\n{case.sql}\n{case.rows}\nfound    {found}\nexpected {expected}"
-    return Matcher(case.sql, case.table.schema)._can_direct
+    return Matcher(case.sql, case.table.schema).goes_directly
 
 
 MORE = """( ) , ; * + ? | {- -} {2} ^ $ . .. :: -> [ ] PREV( FIRST( LAST( NEXT( SUM( COUNT(*) CLASSIFIER() RUNNING FINAL

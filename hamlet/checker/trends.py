@@ -373,10 +373,6 @@ class _Rules:
                 if name == name_too:
                     yield gap | other, name, (target, target_too)
 
-    def may_end(self, state: tuple[int, ...], last: Event, first: Event) -> bool:
-        """Whether a trend may end with an event."""
-        return any(not self.forbidden(gap, last, None, first) for gap in self.endings(state))
-
     def endings(self, state: tuple[int, ...]) -> list[Gap]:
         """The marks behind a last event with which a word may end."""
         if len(self.automata) == 1:

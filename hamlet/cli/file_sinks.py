@@ -11,12 +11,12 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any
 
-from hamlet.arrays import pa
 from hamlet.cli.notations import Part
 from hamlet.cli.sinks import Sink
 from hamlet.errors import OptionError
 from hamlet.output.columnar import Encoder, encoder_of, file_writer
 from hamlet.output.place import check_destination, staged
+from hamlet.output.plain_rows import Rows
 
 
 class StreamSink(Sink):
@@ -28,7 +28,7 @@ class StreamSink(Sink):
         super().__init__(parts)
         self._format = output_format
         self._encoders: dict[int, Encoder] = {}  # of parts with rows
-        self._waiting: list[list[pa.RecordBatch]] = [[] for _ in parts]
+        self._waiting: list[list[Rows]] = [[] for _ in parts]
         # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
         self._text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=True)
         if output_format == "csv" and parts:  # no other format has a head
@@ -38,7 +38,7 @@ class StreamSink(Sink):
     def _header(self) -> list[str]:
         """The columns of all parts."""
         leads = list(dict.fromkeys(part.kind for part in self.parts if part.named))
-        union = dict.fromkeys(name for part in self.parts for name in part.schema.names)
+        union = dict.fromkeys(name for part in self.parts for name in part.names)
         return [*leads, *(name for name in union if name not in leads)]
 
     def _encoder(self, place: int) -> Encoder:
@@ -46,7 +46,7 @@ class StreamSink(Sink):
             part = self.parts[place]
             self._encoders[place] = encoder_of(
                 self._format,
-                part.schema,
+                part.names,
                 lead={part.kind: part.name} if part.named else {},
                 sparse=part.sparse,
                 tuples=part.tuples,
@@ -54,7 +54,7 @@ class StreamSink(Sink):
             )
         return self._encoders[place]
 
-    def take(self, place: int, rows: pa.RecordBatch) -> None:
+    def take(self, place: int, rows: Rows) -> None:
         """Print rows of the first part, and hold others."""
         if place:
             self._waiting[place].append(rows)
@@ -100,7 +100,7 @@ class DirectorySink(Sink):
             for part in parts
         ]
 
-    def take(self, place: int, rows: pa.RecordBatch) -> None:
+    def take(self, place: int, rows: Rows) -> None:
         """Write rows."""
         self._writers[place](rows)
 

@@ -15,6 +15,7 @@ from hamlet.cli.notations import Part, Settings, by_notation, notation_of, only_
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     LATENESS,
+    OUTPUT,
     PERIOD_OPTIONS,
     QUIET,
     READING_OPTIONS,
@@ -124,16 +125,7 @@ POLICY_OPTIONS = (
         type=click.Path(),
         help="Trend queries whose rows specifications read, as inputs named query::column, at window_end.",
     ),
-    click.option(
-        "--output",
-        "-o",
-        "outputs",
-        metavar="DIR|-|URL",
-        multiple=True,
-        help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
-        "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
-        "printed, and of pipes and sockets all rows as they come.",
-    ),
+    OUTPUT,
     click.option("--output-format", type=click.Choice(FORMATS), help="Format of the rows; monpoly is MonPoly's lines."),
     WHERE,
     *PERIOD_OPTIONS,

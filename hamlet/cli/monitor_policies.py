@@ -162,13 +162,12 @@ def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Map
     if given["overwrite"]:
         raise click.UsageError("--overwrite belongs to a batch of a policy; leave it out with --stream")
     from hamlet.spark import policies  # brings in pyspark, which nothing else needs
-    from hamlet.spark.policy_stream import submit_stream
 
     statistics = given["statistics"]
     rates = None if statistics is None else policies.rates_from(_json_of(statistics), policy, settings.negate)
     if not isinstance(settings.source, str):
         raise click.UsageError("--stream of a policy follows one folder; give one --input")
-    return submit_stream(
+    return policies.submit_stream(
         policy,
         settings.source,
         given["output"],
@@ -195,7 +194,7 @@ def _json_of(path: str) -> Any:
         raise DataError(f"{path} is not JSON: {error}") from error
 
 
-def _opened(settings: Settings, signature: Signature, wanted: Any) -> Source:
+def _opened(settings: Settings, signature: Signature, wanted: Any, *, arrow: bool = True) -> Source:
     """The input, by what the command line says of it."""
     assert settings.source is not None
     columns = dict(settings.columns)
@@ -208,6 +207,7 @@ def _opened(settings: Settings, signature: Signature, wanted: Any) -> Source:
         ignore_unknown=settings.ignore_unknown,
         input_format=input_format,
         filtered=chosen_by(settings.where, settings.since, settings.until),
+        arrow=arrow,
         **columns,
     )
 
@@ -218,10 +218,11 @@ class PreparedPolicies:
     def __init__(self, policies: Sequence[Policy], settings: Settings) -> None:
         self._policies = policies
         self._settings = settings
+        arrow = settings.report is not None or settings.stop_at_first  # which look into the rows
         mode = None if settings.verdicts == "satisfied" else mode_of(settings.verdicts, settings.mode)
         # What cannot be monitored is told before the input is opened.
         wanted = runner_of(policies, mode, None, 1, negate=settings.negate).predicates
-        self._source = _opened(settings, policies[0].signature, wanted)
+        self._source = _opened(settings, policies[0].signature, wanted, arrow=False)
         self._runner = runner_of(
             policies,
             mode,
@@ -231,6 +232,7 @@ class PreparedPolicies:
             open_end=settings.open_end or settings.save is not None,
             max_memory=settings.max_memory,
             every_time_point=settings.every_time_point,
+            arrow=arrow,
         )
         if settings.load is not None and isinstance(self._runner, PolicyRunner):
             from hamlet.policies.states import load_state  # needed with the option only
@@ -241,6 +243,7 @@ class PreparedPolicies:
                 name=policy.name,
                 kind="policy",
                 made=partial(self._schema, place),
+                columns=self._runner.names[place],
                 title=self._title(place),
                 tuples=self._runner.tuples[place] if isinstance(self._runner, PolicyRunner) else None,
             )

@@ -409,7 +409,7 @@ def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -
         raise click.UsageError(f"{other} belongs to a batch of a specification; leave it out with --stream")
     if not isinstance(settings.source, str):
         raise click.UsageError("--stream of a specification follows one folder; give one --input")
-    from hamlet.spark.specification_stream import submit_stream  # brings in pyspark, which nothing else needs
+    from hamlet.spark.specifications import submit_stream  # brings in pyspark, which nothing else needs
 
     names = ("time_column", "time_unit", "input_format", "delimiter", "bad_rows", "missing_columns")
     return submit_stream(

@@ -166,6 +166,8 @@ class Part:
         ``policy``, ``specification`` or the like.
     made : callable
         Gives the schema.
+    columns : sequence of str, optional
+        The names of its columns, where they are known without it.
     named : bool
         Whether rows on standard output begin with a column of the name of the kind.
     sparse : bool
@@ -179,6 +181,7 @@ class Part:
     name: str
     kind: str
     made: Callable[[], pa.Schema]
+    columns: Sequence[str] | None = None
     named: bool = True
     sparse: bool = False
     title: str = "row"
@@ -188,6 +191,11 @@ class Part:
     def schema(self) -> pa.Schema:
         """Of the batches of rows. No column has the name of the kind where `named` is true."""
         return self.made()
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the columns."""
+        return self.schema.names if self.columns is None else self.columns
 
 
 def following(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -95,6 +95,16 @@ QUERY = click.option(
 )
 LATENESS = (option("lateness", default="0"), option("late"))
 WHERE = option("where")
+OUTPUT = click.option(
+    "--output",
+    "-o",
+    "outputs",
+    metavar="DIR|-|URL",
+    multiple=True,
+    help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
+    "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
+    "printed, and of pipes and sockets all rows as they come.",
+)
 REPORT = click.option(
     "--report",
     metavar="FILE.html",

@@ -18,6 +18,7 @@ from hamlet.cli.notations import is_monitored
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     LATENESS,
+    OUTPUT,
     PERIOD_OPTIONS,
     QUERY,
     READING_OPTIONS,
@@ -62,16 +63,7 @@ from hamlet.planner.workload import Workload
 @WORKLOAD
 @with_options(
     input_option(required=True),
-    click.option(
-        "--output",
-        "-o",
-        "outputs",
-        metavar="DIR|-|URL",
-        multiple=True,
-        help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
-        "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
-        "printed, and of pipes and sockets all rows as they come.",
-    ),
+    OUTPUT,
     WHERE,
     QUERY,
     click.option(

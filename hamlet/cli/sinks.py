@@ -11,7 +11,9 @@ import click
 from hamlet.arrays import pa
 from hamlet.cli.notations import Part
 from hamlet.cli.titles import title
+from hamlet.input.buffers import values_of
 from hamlet.output.holds import HOLDS
+from hamlet.output.plain_rows import Rows, arrow_rows
 
 
 class Sink:
@@ -33,14 +35,14 @@ class Sink:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.finish(kind is None)
 
-    def write(self, place: int, rows: pa.RecordBatch) -> None:
+    def write(self, place: int, rows: Rows) -> None:
         """Take rows of a part, by its place."""
-        marked = rows.num_columns and rows.schema.names[-1] == HOLDS
-        self.count += sum(rows.column(rows.num_columns - 1).to_pylist()) if marked else rows.num_rows
+        marked = rows.num_columns and rows.column_names[-1] == HOLDS
+        self.count += int(values_of(rows.column(HOLDS)).sum()) if marked else rows.num_rows
         if rows.num_rows:
             self.take(place, rows)
 
-    def take(self, place: int, rows: pa.RecordBatch) -> None:
+    def take(self, place: int, rows: Rows) -> None:
         """Take at least one row."""
         raise NotImplementedError
 
@@ -57,11 +59,11 @@ class TableSink(Sink):
         self._kept: list[list[pa.RecordBatch]] = [[] for _ in parts]
         self._counts = [0] * len(parts)
 
-    def take(self, place: int, rows: pa.RecordBatch) -> None:
+    def take(self, place: int, rows: Rows) -> None:
         """Keep the first rows, and count the others."""
         missing = self._limit - self._counts[place]
         if missing > 0:
-            self._kept[place].append(rows.slice(0, missing))
+            self._kept[place].append(arrow_rows(rows.slice(0, missing)))
         self._counts[place] += rows.num_rows
 
     def finish(self, well: bool) -> None:

@@ -19,6 +19,7 @@ from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is
 from hamlet.cli.notations import Part, Settings, extension_of
 from hamlet.cli.options import (
     LATENESS,
+    OUTPUT,
     QUIET,
     READING_OPTIONS,
     REPORT,
@@ -292,16 +293,7 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
         type=click.Choice(["parquet", "csv", "json", "arrow"]),
         help="Format of pipes and sockets; arrow is an IPC stream.",
     ),
-    click.option(
-        "--output",
-        "-o",
-        "outputs",
-        metavar="DIR|-|URL",
-        multiple=True,
-        help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
-        "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
-        "printed, and of pipes and sockets all rows as they come.",
-    ),
+    OUTPUT,
     click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the rows."),
     click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows of each statement."),
     *SQL_OPTIONS,

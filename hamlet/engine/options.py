@@ -96,6 +96,7 @@ class Options:
 
     UNHEARD: ClassVar[Mapping[str, str]] = {
         "lateness": "events of files and tables are sorted by time, so none is late; an Engine hears it",
+        "late": "events of files and tables are sorted by time, so none is late; an Engine hears it",
     }
 
     sharing: str = "dynamic"

@@ -9,20 +9,19 @@ import pyarrow as pa
 
 from hamlet.engine.live_filter import LiveFilter
 from hamlet.engine.online import Engine
-from hamlet.errors import DataError
-from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.output.columnar import Encoder
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.query_text import query_text
 from hamlet.output.tables import to_arrow, unsettled
-from hamlet.output.time_text import time_text
 from hamlet.planner.workload import Workload
+from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
 
-class QueryTenant:
+class QueryTenant(MonitorTenant):
     """The queries of a workload.
 
     Parameters
@@ -39,6 +38,8 @@ class QueryTenant:
     """
 
     kind = "query"
+    monitor: Engine
+    _reads = "trend queries read json, csv or arrow"
 
     def __init__(
         self,
@@ -50,54 +51,21 @@ class QueryTenant:
         delimiter: str | None = None,
         saved: bytes | None = None,
     ) -> None:
-        self.engine = Engine(workload, **options) if saved is None else Engine.restore(workload, saved)
+        self.monitor = Engine(workload, **options) if saved is None else Engine.restore(workload, saved)
         self.names: Sequence[str] = list(workload.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._queries = workload.queries
         self._text = workload
         self._chosen = chosen
-        self._names, self._delimiter = names, delimiter
+        self._named, self._delimiter = names, delimiter
         self.known = Columns(
-            SortKey(self.engine.options.time_column, self.engine.options.order_column), self.engine.options.type_column
+            SortKey(self.monitor.options.time_column, self.monitor.options.order_column),
+            self.monitor.options.type_column,
         )
 
     def text(self) -> str:
         """The queries as text."""
         return str(self._text)
-
-    @property
-    def failed(self) -> bool:
-        """Whether the engine cannot go on."""
-        return self.engine._failed is not None
-
-    @property
-    def events(self) -> int:
-        """Events seen."""
-        return self.engine._buffer.events
-
-    @property
-    def late_events(self) -> int:
-        """Events left out for being late."""
-        return self.engine._buffer.late_events
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the engine keeps."""
-        return self.engine.held["bytes"]
-
-    @property
-    def last_time(self) -> str | None:
-        """The largest time seen."""
-        seen = self.engine._buffer.seen
-        return None if seen is None else time_text(seen, self.engine.clock)
-
-    def parser(self, form: str, name: str) -> JsonLines | CsvLines:
-        """A reader of lines."""
-        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._names)
-
-    def log_parser(self, name: str) -> Any:
-        """No logs are read."""
-        raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); trend queries read json, csv or arrow")
 
     def push(self, events: pa.Table, name: str) -> Pieces:  # noqa: ARG002
         """Take a table."""
@@ -105,22 +73,18 @@ class QueryTenant:
             events = self._chosen.of(events)
             if not events.num_rows:
                 return []
-        return self._pieces(self.engine.push_columns(OpenTable(events)))
+        return self._pieces(self.monitor.push_columns(OpenTable(events)))
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
-        buffer, clock = self.engine._buffer, self.engine.clock
+        buffer, clock = self._buffer, self.monitor.clock
         if buffer.seen is None:
             return []
-        return self._pieces(self.engine.advance_columns(_at(buffer, clock, seconds)))
+        return self._pieces(self.monitor.advance_columns(_at(buffer, clock, seconds)))
 
     def close(self) -> Pieces:
         """The rows that are left."""
-        return self._pieces(self.engine.close_columns())
-
-    def save(self) -> bytes:
-        """The engine."""
-        return self.engine.save()
+        return self._pieces(self.monitor.close_columns())
 
     def _pieces(self, rows: Sequence[QueryRows]) -> Pieces:
         return [(self._places[each.name], each) for each in rows if len(each)]
@@ -131,12 +95,12 @@ class QueryTenant:
 
     def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
         """Rows as text."""
-        return query_text(output_format, lambda: self.engine.clock, self.columns(place), lead=lead, header=header)
+        return query_text(output_format, lambda: self.monitor.clock, self.columns(place), lead=lead, header=header)
 
     def batch(self, place: int, rows: QueryRows) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns; counts are text, since the largest is not known."""
-        options = self.engine.options
-        table = to_arrow(rows, self.engine.clock, unsettled(options.count_type)).drop_columns(["query"])
+        options = self.monitor.options
+        table = to_arrow(rows, self.monitor.clock, unsettled(options.count_type)).drop_columns(["query"])
         (batch,) = table.combine_chunks().to_batches()
         return batch
 

@@ -22,7 +22,7 @@ from hamlet.findings.large import (
     tally_of,
 )
 from hamlet.findings.left_out import left_out
-from hamlet.findings.often import doubts_of_sums
+from hamlet.findings.often import doubts_of_combinations, doubts_of_sums
 from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
@@ -113,7 +113,7 @@ def of_tallies(
         return [NO_EVENTS]
     pairs = zip(workload.analysis.queries, tallies, strict=True)
     without = [query for query, found in pairs if not found.rows]
-    why = reasons(without, source, watch, lambda query: rejected_by_having(workload, query, source, rerun))
+    why = reasons(without, source, watch, lambda some: rejected_by_having(workload, some, source, rerun))
     because: dict[str, list[str]] = {}
     for query, text in why.items():
         because.setdefault(text, []).append(query)
@@ -140,5 +140,6 @@ def of_numbers(
     return [
         *doubts_of_counts(workload, source.schema, tallies),
         *doubts_of_sums(workload, beside, tallies, rows),
+        *doubts_of_combinations(workload, beside, tallies, rows),
         *doubts_of_selections(workload, source.schema, tallies, beside, rows),
     ]

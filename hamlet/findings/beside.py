@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hamlet.errors import HamletError
-from hamlet.findings.reasons import MOST_QUERIES, Again
+from hamlet.findings.reasons import Again
 from hamlet.language.analysis import analyse
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
@@ -18,15 +18,16 @@ from hamlet.language.schema import Schema
 from hamlet.output.digits import short_text
 from hamlet.output.fitting import largest_of
 from hamlet.output.query_rows import Piece, QueryRows
+from hamlet.output.result import Results
 from hamlet.planner.classify import EVENT
 from hamlet.planner.workload import Workload
 
-Rows = Sequence[Mapping[str, Any]]
-Rerun = Callable[[Workload, "Part", int], Rows | None]  # None where there are more events than given
+Rerun = Callable[[Workload, "Part", int], Results | None]  # None where there are more events than given
 
 FEW_EVENTS = 10_000  # of an input that is read again whole
 _MOST_EVENTS = 500_000  # of one window
 _MOST_WINDOWS = 3  # of a query that are read again
+_MOST_QUERIES = 20  # of a workload that are run in other words, which takes the time of many events
 _MOST_PARTS = 8  # windows that are read again at a time
 _FEW_GROUPS = 4  # of one of them
 _PLAIN = (AttributeType.INT, AttributeType.STRING)
@@ -91,7 +92,7 @@ class Beside:
         for turn in range(_MOST_WINDOWS if self._source.repeatable else 0):
             together: dict[Part, dict[int, str | None]] = {}  # by window, of each query its group
             near: int | None = None
-            for place in places[:MOST_QUERIES]:
+            for place in places[:_MOST_QUERIES]:
                 if place in settled:
                     continue
                 part: Part | None = Part()

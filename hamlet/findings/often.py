@@ -1,4 +1,5 @@
-"""SUM, AVG and COUNT(v) that take an event once for every trend, where each event once was probably meant."""
+"""SUM, AVG and COUNT(v) that take an event once for every trend, and COUNT(*) of a funnel, which counts combinations:
+where each event once was probably meant."""
 
 from __future__ import annotations
 
@@ -19,15 +20,20 @@ from hamlet.language.query import (
     Conjunction,
     Negation,
     Pattern,
+    Query,
     Repetition,
     ReturnItem,
+    Semantics,
 )
+from hamlet.language.query import Sequence as Steps
 from hamlet.language.result_checks import aggregates_of
 from hamlet.output.fitting import largest_of
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload
 
 _CLOSE = 1e-9  # doubles that are added up in another order
+_TRENDS = Aggregate("COUNT")
+_MOST_FUNNELS = 5  # with other first or last events, that are looked at
 
 
 def doubts_of_sums(
@@ -63,6 +69,73 @@ def doubts_of_sums(
             settled.add(query.index)
             said.setdefault(texts, ([], sentence))[0].append(query.query.name)
     return (f"{named(queries)}: {sentence}" for queries, sentence in said.values())
+
+
+def doubts_of_combinations(
+    workload: Workload, beside: Beside, tallies: Sequence[Tally], found: Sequence[QueryRows] | None
+) -> Iterator[str]:
+    """A sentence for each COUNT(*) of a funnel that is more than its first events, and more than its last ones.
+
+    Parameters
+    ----------
+    workload : Workload
+    beside : Beside
+        Runs queries in other words.
+    tallies : sequence of Tally
+        Of the rows of each query.
+    found : sequence of QueryRows, optional
+        The rows themselves, where they are at hand.
+    """
+    asked: dict[int, tuple[Query]] = {}
+    known: set[tuple[Aggregate, ...]] = set()
+    for query, tally in zip(workload.analysis.queries, tallies, strict=True):
+        ends = _ends_of_funnel(query)
+        if not ends or ends in known or not tally.rows or (found and _one_trend_each(query, found[query.index])):
+            continue
+        known.add(ends)
+        items = [ReturnItem(each, alias=f"n{place}") for place, each in enumerate((_TRENDS, *ends))]
+        asked[query.index] = (replace(query.query, items=(*with_groups(query.query), *items)),)
+        if len(asked) == _MOST_FUNNELS:
+            break
+    settled: set[int] = set()
+    for query, (again,) in beside.rows(asked, found, settled):
+        row = next((row for row in again if row["n0"] > max(row["n1"], row["n2"])), None)
+        if row is not None and query.index not in settled:
+            settled.add(query.index)
+            first, last = map(to_text, _ends_of_funnel(query))
+            yield (
+                f"{query.query.name}: COUNT(*) is {value_text(row['n0'])} in {row_text(query.query, row)}, since every "
+                f"combination of events in that order is a trend; {first}, each event once, is "
+                f"{value_text(row['n1'])} there, and {last} {value_text(row['n2'])}"
+            )
+
+
+def _ends_of_funnel(query: AnalysedQuery) -> tuple[Aggregate, ...]:
+    """Of COUNT(*) by user, or by what a trend took, of steps that follow each other: how many first, and last, events.
+
+    Who repeats a step counts trends, unless they are of a session or by what they took. Nothing where a query says by
+    itself which trends it counts, or what it counts beside them.
+    """
+    text = query.query
+    asked = aggregates_of(text)
+    steps = text.pattern.parts if isinstance(text.pattern, Steps) else ()
+    steps = tuple(each for each in steps if not isinstance(each, Negation))
+    if len(steps) < 2 or text.semantics is not Semantics.ANY or set(asked) != {_TRENDS}:
+        return ()
+    if not (query.equivalence or text.group_by) or text.top is not None or text.having is not None:
+        return ()
+    told = text.session or any(each.function != "COUNT" for each in query.taken)
+    variables = [_variable(each, repeated=bool(told)) for each in steps]
+    if None in variables or any(each.function == "COUNT" for each in query.taken):
+        return ()
+    return tuple(Aggregate("COUNT", variable, events=True) for variable in (variables[0], variables[-1]))
+
+
+def _variable(pattern: Pattern, *, repeated: bool) -> str | None:
+    """What one event, or where it may be repeated some events, are bound to."""
+    if repeated and isinstance(pattern, Repetition):
+        pattern = pattern.body
+    return pattern.variable if isinstance(pattern, Atom) else None
 
 
 def _different(query: AnalysedQuery, rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, ...], str]]:

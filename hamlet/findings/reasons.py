@@ -21,7 +21,7 @@ from hamlet.language.schema import Schema
 from hamlet.planner.timeline import line_of
 
 MOST_EVENTS = 2_000_000  # of a source that is read again
-MOST_QUERIES = 20  # that are looked at
+_MOST_QUERIES = 20  # that are looked at
 _MOST_WINDOWS = 1000  # that one event may lie in
 
 
@@ -52,7 +52,7 @@ def reasons(
     queries: Iterable[AnalysedQuery],
     source: Again,
     watch: Watch,
-    rejected: Callable[[AnalysedQuery], str | None] = lambda _: None,
+    rejected: Callable[[list[AnalysedQuery]], Mapping[str, str]] = lambda _: {},
 ) -> dict[str, str]:
     """The first reason why each of some queries has no rows, as a clause.
 
@@ -65,7 +65,7 @@ def reasons(
     watch : Watch
         Has seen all events.
     rejected : callable, optional
-        Says that HAVING rejects all rows of a query, where it does.
+        Says of some queries that HAVING rejects all their rows, by name, where it does.
     """
     found: dict[str, str] = {}
     rest: list[AnalysedQuery] = []
@@ -79,8 +79,10 @@ def reasons(
         else:
             rest.append(query)
     again = source.repeatable and source.rows is not None and source.rows <= MOST_EVENTS
-    for query in rest[: MOST_QUERIES if again else 0]:
-        found[query.query.name] = rejected(query) or _together(query, source)
+    rest = rest[: _MOST_QUERIES if again else 0]
+    by_having = rejected(rest) if rest else {}
+    for query in rest:
+        found[query.query.name] = by_having.get(query.query.name) or _together(query, source)
     return found
 
 

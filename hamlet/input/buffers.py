@@ -61,6 +61,51 @@ def to_numpy(array: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     return bits[array.offset % 8 :].view(np.bool_)
 
 
+def values_of(column: Any) -> npt.NDArray[Any]:
+    """The values of a column of plain numbers, numpy's or Arrow's, anything where it has NULL (`where_null`)."""
+    if isinstance(column, np.ndarray):
+        found: Any = column
+        return np.asarray(
+            found.data if hasattr(column, "mask") else found
+        )  # of a masked array, the numbers without the mask
+    if not column.null_count:
+        return to_numpy(column)
+    data = column.buffers()[1]
+    return to_numpy(pa.Array.from_buffers(column.type, len(column), [None, data], offset=column.offset))
+
+
+def where_null(column: Any) -> npt.NDArray[np.bool_] | None:
+    """Where a column, numpy's or Arrow's, has NULL; None where it has none.
+
+    Examples
+    --------
+    >>> where_null(pa.array([5, None, 7])[1:])
+    array([ True, False])
+    """
+    if isinstance(column, np.ndarray):
+        return getattr(column, "mask", None)
+    if not column.null_count:
+        return None
+    valid = pa.Array.from_buffers(pa.bool_(), len(column), [None, column.buffers()[0]], offset=column.offset)
+    return ~to_numpy(valid)
+
+
+def as_stream(data: bytes) -> pa.BufferReader:
+    """Bytes for Arrow's readers of text, in memory of Arrow's own.
+
+    They read ahead in threads, which may outlive the call where the text is wrong. A thread that lets go of an object
+    of Python's while the interpreter ends would abort the process.
+
+    Examples
+    --------
+    >>> as_stream(b"a,b").read()
+    b'a,b'
+    """
+    buffer = pa.allocate_buffer(len(data))
+    memoryview(buffer).cast("B")[:] = data
+    return pa.BufferReader(buffer)
+
+
 def from_numpy(values: npt.NDArray[Any], *, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """An array of these values, as ``pyarrow.array(values, mask=missing)``: no copy of plain numbers.
 
@@ -82,6 +127,11 @@ def from_numpy(values: npt.NDArray[Any], *, missing: npt.NDArray[np.bool_] | Non
         return pa.array(values, mask=missing)
     data = np.packbits(values, bitorder="little") if is_bool else np.ascontiguousarray(values)
     return pa.Array.from_buffers(kind, len(values), [_bits_of(missing), pa.py_buffer(data)])
+
+
+def in_arrow(column: Any) -> Any:
+    """A column of either kind as Arrow's."""
+    return from_numpy(column) if isinstance(column, np.ndarray) else column
 
 
 def from_texts(values: Sequence[str | None]) -> pa.Array:

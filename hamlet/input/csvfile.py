@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
-from hamlet.input.buffers import from_texts, scalar
+from hamlet.input.buffers import as_stream, from_texts, scalar
 from hamlet.input.clocked import batch_of
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.input_schema import other_type
@@ -87,6 +87,7 @@ class CsvFile:
         self._no_text = ("",) if form.nulls is None else tuple(each for each in form.nulls if each)
         self._loose: dict[str, pa.DataType] = {}  # key columns with text in them, of rows that are dropped
         self._type_column = type_column
+        self._texts = (type_column, *form.texts)
         self._key = key
         self._types = self._first_types()
         self._huge: list[str] = []  # columns of doubles that may have been integers of more than 64 bits
@@ -188,8 +189,7 @@ class CsvFile:
         if self._key.time not in names:
             self._look_at_header(names)
         types = {field.name: preferred(field.type) for field in schema}
-        if self._type_column in types and self._type_column not in self._key.names:
-            types[self._type_column] = pa.string()
+        types |= {name: pa.string() for name in self._texts if name in types and name not in self._key.names}
         for name in self._known:
             if name not in types:
                 raise DataError(f"{self.name}:1: {missing_column(name, names)}")
@@ -390,7 +390,7 @@ def _type_of(value: str) -> pa.DataType:
     csv.writer(text).writerow([value])
     options = pa_csv.ReadOptions(column_names=["value"])
     try:
-        return pa_csv.read_csv(io.BytesIO(text.getvalue().encode()), read_options=options).schema.field(0).type
+        return pa_csv.read_csv(as_stream(text.getvalue().encode()), read_options=options).schema.field(0).type
     except pa.ArrowException:
         return pa.string()
 

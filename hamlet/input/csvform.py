@@ -32,12 +32,15 @@ class CsvForm:
         What is NULL in CSV, in place of what usually is; the empty one is text in a column of text.
     missing_columns : {'error', 'null'}, optional
         What becomes of a column that one of several files lacks; by default an error in CSV, else NULL.
+    texts : tuple of str
+        Columns of CSV that are text, whatever their values look like: ``007`` stays what it is.
     """
 
     delimiter: str | None = None
     bad_rows: str = "error"
     nulls: tuple[str, ...] | None = None
     missing_columns: MissingColumns | None = None
+    texts: tuple[str, ...] = ()
 
     @property
     def drops(self) -> bool:

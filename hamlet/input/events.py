@@ -258,7 +258,8 @@ class EventSource:
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         if isinstance(reader, TableReader):
             narrow = _narrow_types(reader.table, schema, self.schema.type_column)
-            self._check = OrderCheck(self._key)
+            if self._check is None or (self._check.ordered and self._check.rows < reader.table.num_rows):
+                self._check = OrderCheck(self._key)  # else the table has been looked at before
             return sorted_batches(plain_table(reader.table, narrow), self._key, pane=pane, check=self._check)
         plain = (conform(batch, schema) for batch in reader.batches(names))
         if not is_stream(reader) and self._is_ordered():
@@ -289,6 +290,7 @@ class OpenOptions(TypedDict, total=False):
     delimiter: str | None
     bad_rows: str
     missing_columns: MissingColumns | None
+    texts: tuple[str, ...]
     spill_rows: int
     wide_integers: bool
 
@@ -306,6 +308,7 @@ class SourceOptions:
     delimiter: str | None = None
     bad_rows: str = "error"
     missing_columns: MissingColumns | None = None
+    texts: tuple[str, ...] = ()
     spill_rows: int = SPILL_ROWS
     wide_integers: bool = False
 
@@ -321,7 +324,7 @@ class SourceOptions:
     @property
     def form(self) -> CsvForm:
         """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)
+        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns, texts=self.texts)
 
 
 def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
@@ -351,6 +354,8 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
         or have a value of another kind than the attribute had before.
     missing_columns : {'error', 'null'}, optional
         What becomes of a column that one of several files lacks; by default an error in CSV, NULL in other formats.
+    texts : tuple of str
+        Columns of CSV that are text, whatever their values look like.
     spill_rows : int
         How many rows of disordered files and streams are sorted in memory at once.
     wide_integers : bool

@@ -7,7 +7,6 @@ the number of rows and whether these are in time order; then each chunk is read 
 from __future__ import annotations
 
 import copy
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
+from hamlet.input.buffers import as_stream
 from hamlet.input.csvform import Dropped
 from hamlet.input.input_schema import other_type
 from hamlet.input.json_line import MOST_BRACKETS, brief, object_of
@@ -325,7 +325,7 @@ class JsonFile:
         parse = pa_json.ParseOptions() if schema is None else pa_json.ParseOptions(schema, False, "ignore")
         read = pa_json.ReadOptions(use_threads=False, block_size=len(chunk) + 1)
         try:
-            return pa_json.read_json(io.BytesIO(chunk), read, parse)
+            return pa_json.read_json(as_stream(chunk), read, parse)
         except pa.ArrowException as error:
             self._raise_unreadable(chunk, line, error)
 

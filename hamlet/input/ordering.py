@@ -155,14 +155,14 @@ def sorted_batches(
     """A table in memory, in (time, order) order; the table itself where it is in order already.
 
     Only one batch is copied at a time. `check`, a new one, has seen the table before the first batch comes, or as much
-    as tells that it is not in order.
+    as tells that it is not in order; one that has done so before is believed.
     """
     check = OrderCheck(key, first_row) if check is None else check
-    for batch in table.to_batches():
+    for batch in table.to_batches() if check.ordered and check.rows < first_row + table.num_rows else ():
         check.feed(batch)
         if not check.ordered:
             break
-    else:
+    if check.ordered:
         yield from whole_panes(table.to_batches(), key, pane)
         return
     time, order = key.columns_of(table, first_row)

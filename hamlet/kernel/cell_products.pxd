@@ -32,6 +32,7 @@ from hamlet.kernel.plan cimport (
 cdef extern from "limb_products.h" nogil:
     int limbs_used(const uint64_t* a, int n, uint64_t fill)
     void limbs_add_times(uint64_t* a, int n, const uint64_t* b, int m, const uint64_t* c, int l)
+    void limbs_subtract(uint64_t* a, int n, const uint64_t* b, int m)
     void limbs_add_signed_times(uint64_t* a, int n, const uint64_t* b, int m, const uint64_t* c, int l)
 
 

@@ -17,7 +17,6 @@ from optimizer.choose cimport ChoiceSpace
 cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
-    CHOICES = 256        # decisions that a graphlet remembers
     MOST_MEMBER_CLASSES = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
     MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
@@ -38,7 +37,6 @@ cdef enum:               # Feature: faster paths on which no result depends, lik
     RUN_LENGTH
     BURSTS_AT_ONCE
     BYTES
-    DECISION_CACHE
     DEFERRED_BURSTS
     PLAIN_DOUBLES
     INDEX
@@ -137,12 +135,6 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int* live            # [members] these; once listed all live members, in order
     bint listed
     uint64_t every       # bits of their roles
-    uint64_t kindred     # a number for its classes, of which equal bursts have the same
-    Choice* choices      # [CHOICES] what was decided for bursts of the same kind
-
-cdef struct Choice:      # a decision, found again by what it was made for
-    uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none
-    uint64_t shared      # bits of the roles that share
 
 cdef struct DecisionHistory:        # the live graphlet of a key, which later bursts go on or end
     int type             # of its events, plus 1; 0 where there is none
@@ -215,7 +207,7 @@ cdef struct Calendar:    # when the next window of each state closes; a binary h
     Py_ssize_t capacity
     Due* due
 
-cdef struct LiveLanes:   # as many queries side by side as a vector has elements (`active_queries.h`)
+cdef struct ActiveVector:  # as many queries side by side as a vector has elements (`active_queries.h`)
     LiveChunk live
     const Machine* machine
     int feature          # of the machine, as that of a band
@@ -243,22 +235,22 @@ cdef struct LaneGroup:   # chunks of live lanes that take as many events at a ti
     uint8_t extends[64]  # [classes] one event makes at most so many partial trends of one
     uint8_t begins[64]   # [classes] and begins at most so many
 
-cdef struct LivePlace:   # where the results of a query stand among those of a window
+cdef struct ActivePlace:  # where the results of a query stand among those of a window
     int32_t count        # the word with the number of its trends; 0 where there is none, or no row columns
     int32_t chunk
 
-cdef struct Chosen:      # the lanes in which events of some classes can make trends
+cdef struct ActiveQueries:  # the lanes in which events of some classes can make trends
     uint64_t kinds       # bits of the classes; 0: no set of classes yet
     int64_t met          # windows with just these
     int chunks
     int groups
     LaneGroup* group
-    LiveLanes* chunk     # a null pointer until it is worth making them
+    ActiveVector* chunk  # a null pointer until it is worth making them
     int loads
     Input* load          # [loads] the inputs of all chunks
     int* most            # [classes] one event makes at most 1 + most partial trends of one; it begins at most so many
     int words            # of the results of a window: a vector of zeros, then those of the chunks, [planes][width]
-    LivePlace* place     # [queries]
+    ActivePlace* place   # [queries]
     int held             # 1 + its number among the sets of windows that are held; 0 for none
     int64_t bytes        # of all that
 
@@ -268,7 +260,7 @@ cdef struct RowBuffer:            # windows of which rows are not written yet, s
     int32_t place[MOST_HELD]  # the first word of its results
     int32_t set[MOST_HELD]
     int sets                 # of classes, as windows have them
-    Chosen* chosen[MOST_HELD]
+    ActiveQueries* chosen[MOST_HELD]
     int runs                 # windows of different keys that begin at the same time
     int64_t number[MOST_HELD]
     int first[MOST_HELD + 1]
@@ -282,12 +274,12 @@ cdef struct RowBuffer:            # windows of which rows are not written yet, s
     int32_t source_set[MOST_HELD + 16]
     int64_t taken[MOST_HELD]         # numbers, before they are what they become
 
-cdef struct Whole:       # what takes windows at once that are whole in a batch, see `window`
+cdef struct CompleteWindows:  # what takes windows at once that are whole in a batch, see `window`
     bint fits            # whether the queries allow it
     int classes          # for so many classes this was found out
     int64_t within       # of all queries
-    Chosen* chosen       # [SETS] by a number for their classes
-    Chosen every         # all lanes
+    ActiveQueries* chosen  # [SETS] by a number for their classes
+    ActiveQueries every    # all lanes
     uint64_t* starting   # [bands] bits of the classes with which a trend may begin
     bint starts          # whether a window holds one trend from the start: the empty one, under a guard
     Word* input          # what the events of the window under way bring
@@ -307,8 +299,8 @@ cdef struct Maps:        # what takes events of a pane at once as a map from cel
     int classes          # for so many classes this was found out
     int64_t within       # of all queries
     int64_t slide
-    Chosen every         # all queries, from each of their cells
-    Chosen alone         # all queries, from what stands in the cells of one window
+    ActiveQueries every    # all queries, from each of their cells
+    ActiveQueries alone    # all queries, from what stands in the cells of one window
     uint64_t* starting   # [bands] bits of the classes with which a trend may begin
     Block** block        # [bands] of the key under way; a null pointer where there is nothing to map
     Word** map           # [bands] [1 + slots] cohorts of words: what begins, and what one trend in each slot becomes
@@ -412,7 +404,7 @@ cdef struct Core:
     Py_ssize_t scratch_words
     uint8_t* used        # [most arrivals] which sums of the step are set
     Register* registers  # [most that a predicate needs] for the expression machine
-    Whole whole
+    CompleteWindows whole
     Maps maps
     int64_t maps_from    # events of a batch for which it is worth trying to map panes
     int64_t whole_from   # events of a batch for which it is worth trying to take windows whole
@@ -509,14 +501,6 @@ cdef inline int kind_of(const Core* k, int64_t row) noexcept nogil:
 cdef inline uint64_t column_bit(int column) noexcept nogil:
     """The bit of an event column; those from 63 on have one in common."""
     return <uint64_t> 1 << min(column, 63)
-
-
-cdef inline void* grown(void* memory, size_t size) except NULL:
-    """Reallocate; raises MemoryError."""
-    cdef void* moved = realloc(memory, size)
-    if moved == NULL:
-        raise MemoryError
-    return moved
 
 
 cdef inline bint take_own(Core* k, Py_ssize_t bytes) noexcept nogil:

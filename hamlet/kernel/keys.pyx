@@ -11,10 +11,12 @@ import cython
 import numpy as np
 
 from libc.stdint cimport INT8_MAX, INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-cdef extern from "near_codes.h" nogil:
+from hamlet.memory cimport regrown
+
+cdef extern from "direct_address.h" nogil:
     const int NEAR_TABLE
     bint near_numbers(
         const void* code, int width, long n, const int32_t* near, int64_t base, uint64_t reach, int32_t* found
@@ -327,21 +329,14 @@ cdef class KeyTable:
 
     cdef bint _grow(self, Py_ssize_t least) noexcept nogil:
         cdef Py_ssize_t capacity = max(least, self.capacity + (self.capacity >> 1) + 16)
-        cdef void* moved
         if capacity >= INT32_MAX:
             return False
-        moved = realloc(self.word, capacity * self.width * sizeof(int64_t) + 1)
-        if moved == NULL:
+        if not regrown(<void**>&self.word, capacity * self.width * sizeof(int64_t) + 1):
             return False
-        self.word = <int64_t*> moved
-        moved = realloc(self.used, capacity)
-        if moved == NULL:
+        if not regrown(<void**>&self.used, capacity):
             return False
-        self.used = <uint8_t*> moved
-        moved = realloc(self.spare, capacity * sizeof(int32_t))
-        if moved == NULL:
+        if not regrown(<void**>&self.spare, capacity * sizeof(int32_t)):
             return False
-        self.spare = <int32_t*> moved
         memset(self.used + self.capacity, 0, capacity - self.capacity)
         self.capacity = capacity
         return True

@@ -20,7 +20,7 @@ cdef extern from "selection_vector.h" nogil:
     int ascend(const int64_t* number, long n)
     bint ascend_pairs(const int64_t* number, const int64_t* second, long n)
 
-cdef extern from "near_codes.h" nogil:
+cdef extern from "direct_address.h" nogil:
     long near_small(
         const void* code, int width, long n, const int32_t* near, int64_t base, uint64_t reach, const int8_t* classes,
         int8_t* found

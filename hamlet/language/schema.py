@@ -9,11 +9,14 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from hamlet.arrays import np, pa
 from hamlet.errors import DataError
 from hamlet.frontend.units import UNITS_PER_SECOND
-from hamlet.language.query import AttributeType
+
+if TYPE_CHECKING:
+    from hamlet.language.query import AttributeType  # with all of the language
 
 MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
 NO_TIME = -(1 << 63)  # in place of ticks, where arrays hold them: the edges of a window over everything

@@ -8,18 +8,18 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.engine.live_filter import LiveFilter
-from hamlet.errors import DataError
-from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.live.table_lines import Columns
 from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Work
 from hamlet.output.columnar import Encoder, encoder_of
-from hamlet.output.time_text import time_text
+from hamlet.runtime.monitor_tenant import MonitorTenant
+from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.tenant import Pieces
 
 
-class WorkTenant:
+class WorkTenant(MonitorTenant):
     """A text.
 
     Parameters
@@ -35,6 +35,8 @@ class WorkTenant:
         From `save`.
     """
 
+    monitor: StepMonitor
+
     def __init__(
         self,
         work: Work,
@@ -49,45 +51,15 @@ class WorkTenant:
         self.names: Sequence[str] = [work.name]
         self.monitor = StepMonitor(work, **options) if saved is None else StepMonitor.restore(work, saved)
         self.known = Columns(self.monitor._key, self.monitor.options.type_column)
-        self._chosen, self._columns, self._delimiter = chosen, names, delimiter
+        self._chosen, self._named, self._delimiter = chosen, names, delimiter
+
+    @property
+    def _buffer(self) -> ReorderBuffer:
+        return self.monitor.buffer
 
     def text(self) -> str:
         """The text, without comments."""
         return f"{self.names[0]}: {self.monitor.work.tree}"
-
-    @property
-    def failed(self) -> bool:
-        """Whether the monitor cannot go on."""
-        return self.monitor._failed is not None
-
-    @property
-    def events(self) -> int:
-        """Events seen."""
-        return self.monitor.buffer.events
-
-    @property
-    def late_events(self) -> int:
-        """Events left out for being late."""
-        return self.monitor.buffer.late_events
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the monitor keeps."""
-        return self.monitor.held["bytes"]
-
-    @property
-    def last_time(self) -> str | None:
-        """The largest time seen."""
-        seen = self.monitor.buffer.seen
-        return None if seen is None else time_text(seen, self.monitor.clock)
-
-    def parser(self, form: str, name: str) -> JsonLines | CsvLines:
-        """A reader of lines."""
-        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._columns)
-
-    def log_parser(self, name: str) -> Any:
-        """No logs are read."""
-        raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); give json, csv or arrow")
 
     def push(self, events: Any, name: str) -> Pieces:  # noqa: ARG002
         """Take a table."""
@@ -96,7 +68,7 @@ class WorkTenant:
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
-        buffer, clock = self.monitor.buffer, self.monitor.clock
+        buffer, clock = self._buffer, self.monitor.clock
         if buffer.seen is None:
             return []
         behind = ticks_of(self.monitor.options.lateness, clock)
@@ -110,10 +82,6 @@ class WorkTenant:
     def _pieces(batches: Sequence[pa.RecordBatch]) -> Pieces:
         return [(0, batch) for batch in batches]
 
-    def save(self) -> bytes:
-        """The monitor."""
-        return self.monitor.save()
-
     def columns(self, place: int) -> Sequence[str]:  # noqa: ARG002
         """The columns of rows."""
         return list(self.monitor.rows_schema.names)
@@ -121,7 +89,7 @@ class WorkTenant:
     def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
         """Rows as text."""
         named = {self.kind: self.names[place]} if lead else {}
-        return encoder_of(output_format, self.monitor.rows_schema, lead=named, header=header)
+        return encoder_of(output_format, self.monitor.rows_schema.names, lead=named, header=header)
 
     def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns."""

@@ -5,7 +5,13 @@ import numpy as np
 import numpy.typing as npt
 
 class Columns:
-    def __init__(self, kinds: Sequence[str], columns: Sequence[Any]) -> None: ...
+    def __init__(
+        self,
+        kinds: Sequence[str],
+        columns: Sequence[Any],
+        missing: Sequence[npt.NDArray[np.uint8] | None],
+        null: str,
+    ) -> None: ...
 
 def rows_of(befores: list[str], columns: Columns, ending: str, rows: int) -> str: ...
 def tuples_of(

@@ -83,29 +83,41 @@ cdef class Columns:
     ----------
     kinds : sequence of {'int', 'float', 'bool', 'text'}
     columns : sequence of int64 arrays, float64 arrays, arrays of bool as uint8, or lists of str
+    missing : sequence of uint8 arrays or None
+        Where a column has NULL.
+    null : str
+        What is written there.
     """
 
     cdef list columns
+    cdef list missing
+    cdef str null
     cdef int width
     cdef int* kinds
     cdef const void** data
+    cdef const uint8_t** nulls
 
     def __dealloc__(self):
         free(self.kinds)
         free(self.data)
+        free(self.nulls)
 
-    def __cinit__(self, kinds, columns):
+    def __cinit__(self, kinds, columns, missing, null):
         cdef int c
         cdef const int64_t[::1] integers
         cdef const double[::1] floats
         cdef const uint8_t[::1] flags
-        self.columns, self.width = list(columns), len(columns)
+        self.columns, self.missing, self.width, self.null = list(columns), list(missing), len(columns), null
         self.kinds = <int*>malloc((self.width + 1) * sizeof(int))
         self.data = <const void**>malloc((self.width + 1) * sizeof(void*))
-        if self.kinds == NULL or self.data == NULL:
+        self.nulls = <const uint8_t**>malloc((self.width + 1) * sizeof(void*))
+        if self.kinds == NULL or self.data == NULL or self.nulls == NULL:
             raise MemoryError
         for c in range(self.width):
-            self.data[c] = NULL
+            self.data[c] = self.nulls[c] = NULL
+            if missing[c] is not None:
+                flags = missing[c]
+                self.nulls[c] = &flags[0] if flags.shape[0] else NULL
             self.kinds[c] = ("int", "float", "bool", "text").index(kinds[c])
             if kinds[c] == "int":
                 integers = columns[c]
@@ -121,6 +133,8 @@ cdef class Columns:
         """Write a value."""
         cdef int kind = self.kinds[c]
         cdef list texts
+        if self.nulls[c] != NULL and self.nulls[c][row]:
+            return _put_text(text, self.null)
         if kind == 0:
             return _put_integer(text, (<const int64_t*>self.data[c])[row])
         if kind == 1:

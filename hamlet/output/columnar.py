@@ -19,17 +19,18 @@ from urllib.parse import quote
 
 from hamlet.arrays import np, npt, pa, pc
 from hamlet.errors import OptionError, OutputError, one_of
-from hamlet.input.buffers import from_numpy, to_numpy
+from hamlet.input.buffers import from_numpy, values_of, where_null
 from hamlet.language.schema import Clock
 from hamlet.output._lines import Columns, rows_of, tuples_of
 from hamlet.output.digits import seconds_text
 from hamlet.output.holds import HOLDS
+from hamlet.output.plain_rows import Rows, arrow_rows, joined_rows
 from hamlet.output.time_text import time_text
 from hamlet.output.typed import typed_rows, typed_schema
 
 FORMATS = ("json", "csv", "parquet", "monpoly")
 EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
-_NATIVE = {"int64": "int", "double": "float", "bool": "bool"}
+_NATIVE = {"int64": "int", "double": "float", "float64": "float", "bool": "bool"}  # by Arrow's names and numpy's
 
 
 class Encoder:
@@ -39,7 +40,7 @@ class Encoder:
         """What stands before the first row."""
         return ""
 
-    def lines(self, rows: pa.RecordBatch) -> str:
+    def lines(self, rows: Any) -> str:
         """The text of rows."""
         raise NotImplementedError
 
@@ -50,19 +51,20 @@ class Encoder:
 
 def encoder_of(
     output_format: str,
-    schema: pa.Schema,
+    names: Sequence[str],
     *,
     lead: Mapping[str, str] | None = None,
     sparse: bool = False,
     tuples: Sequence[str] | None = None,
     header: Sequence[str] | None = None,
 ) -> Encoder:
-    """An encoder for rows of a schema.
+    """An encoder for rows of some columns.
 
     Parameters
     ----------
     output_format : {'json', 'csv', 'monpoly'}
-    schema : pyarrow.Schema
+    names : sequence of str
+        Of the columns.
     lead : mapping of str to str, optional
         Columns before all others that are the same in every row.
     sparse : bool
@@ -70,7 +72,7 @@ def encoder_of(
     tuples : sequence of str, optional
         The columns of a tuple in MonPoly's lines.
     header : sequence of str, optional
-        The columns of a CSV file where they are not those of the schema; what a row lacks is empty.
+        The columns of a CSV file where they are others; what a row lacks is empty.
 
     Raises
     ------
@@ -79,9 +81,9 @@ def encoder_of(
     """
     lead = dict(lead or {})
     if output_format == "json":
-        return JsonEncoder(schema, lead, sparse)
+        return JsonEncoder(names, lead, sparse)
     if output_format == "csv":
-        return CsvEncoder(lead, header if header is not None else [*lead, *schema.names])
+        return CsvEncoder(lead, header if header is not None else [*lead, *names])
     if output_format == "monpoly" and tuples is not None:
         return MonpolyEncoder(tuples)
     raise OptionError(f"output format {output_format!r} cannot be text; it must be {one_of(('json', 'csv'))}")
@@ -90,32 +92,26 @@ def encoder_of(
 class JsonEncoder(Encoder):
     """JSON lines."""
 
-    def __init__(self, schema: pa.Schema, lead: Mapping[str, str], sparse: bool) -> None:
+    def __init__(self, names: Sequence[str], lead: Mapping[str, str], sparse: bool) -> None:
         first = "".join(f"{_quoted(name)}: {_quoted(value)}, " for name, value in lead.items())
         self._first = "{" + first
-        self._keys = [f"{_quoted(name)}: " for name in schema.names]
+        self._keys = [f"{_quoted(name)}: " for name in names]
         self._sparse = sparse
 
-    def lines(self, rows: pa.RecordBatch) -> str:
+    def lines(self, rows: Rows) -> str:
         """A line per row."""
         if self._sparse:
-            columns = [json_texts(column) for column in rows.columns]
             found = []
-            for texts in zip(*columns, strict=True):
+            for texts in zip(*map(json_texts, rows.columns), strict=True):
                 pairs = [key + value for key, value in zip(self._keys, texts, strict=True) if value != "null"]
                 found.append(self._first + ", ".join(pairs) + "}\n")
             return "".join(found)
-        kinds: list[str] = []
-        values: list[Any] = []
+        columns = _Told("null")
         for column in rows.columns:
-            kind, given = _native(column)
-            if kind == "text" or (kind == "float" and not np.isfinite(given).all()):
-                kind, given = "text", json_texts(column)
-            kinds.append(kind)
-            values.append(given)
+            columns.tell(column, json_texts, finite=True)
         befores = [f"{', ' * (place > 0)}{key}" for place, key in enumerate(self._keys)]
         befores[:1] = [f"{self._first}{each}" for each in befores[:1]]
-        return rows_of(befores, Columns(kinds, values), "}\n", rows.num_rows) if kinds else ""
+        return rows_of(befores, columns.whole(), "}\n", rows.num_rows) if befores else ""
 
 
 class CsvEncoder(Encoder):
@@ -129,25 +125,22 @@ class CsvEncoder(Encoder):
         """The names of the columns."""
         return ",".join(map(_csv_field, self._header)) + "\n"
 
-    def lines(self, rows: pa.RecordBatch) -> str:
+    def lines(self, rows: Rows) -> str:
         """A line per row."""
         befores: list[str] = []
-        kinds: list[str] = []
-        values: list[Any] = []
+        columns = _Told("")
         before, count = "", int(rows.num_rows)
         for place, name in enumerate(self._header):
             before += "," * (place > 0)
             if name in self._lead:
                 before += self._lead[name]
-            elif name in rows.schema.names:
-                kind, given = _native(rows.column(name))
+            elif name in rows.column_names:
+                columns.tell(rows.column(name), csv_texts)
                 befores.append(before)
-                kinds.append(kind)
-                values.append(csv_texts(rows.column(name)) if kind == "text" else given)
                 before = ""
-        if not kinds:
+        if not befores:
             return (before + "\n") * count
-        return rows_of(befores, Columns(kinds, values), before + "\n", count)
+        return rows_of(befores, columns.whole(), before + "\n", count)
 
 
 class MonpolyEncoder(Encoder):
@@ -163,17 +156,17 @@ class MonpolyEncoder(Encoder):
 
     def __init__(self, tuples: Sequence[str]) -> None:
         self._tuples = list(tuples)
-        self._held: list[pa.RecordBatch] = []  # rows of the time-point that is open
+        self._held: list[Rows] = []  # rows of the time-point that is open
 
-    def lines(self, rows: pa.RecordBatch) -> str:
+    def lines(self, rows: Rows) -> str:
         """The lines of time-points that are complete."""
-        points = to_numpy(rows.column("time_point"))
+        points = values_of(rows.column("time_point"))
         if not self._tuples or not len(points):  # then each row is a line
             return self._shown([rows]) if len(points) else ""
         found = []
         begin = 0
         if self._held:
-            others = points != self._held[0].column("time_point")[0].as_py()
+            others = points != values_of(self._held[0].column("time_point"))[0]
             begin = int(np.argmax(others)) if others.any() else len(points)
             self._held.append(rows.slice(0, begin))
             if begin == len(points):
@@ -190,14 +183,16 @@ class MonpolyEncoder(Encoder):
         held, self._held = self._held, []
         return self._shown(held) if held else ""
 
-    def _shown(self, batches: list[pa.RecordBatch]) -> str:
+    def _shown(self, parts: list[Rows]) -> str:
         """The lines of complete time-points."""
-        rows = batches[0] if len(batches) == 1 else _as_one(batches)
-        points = to_numpy(rows.column("time_point"))
+        rows = joined_rows(parts)
+        points = values_of(rows.column("time_point"))
         starts = np.flatnonzero(np.append(True, points[1:] != points[:-1]))
-        every = rows.schema.names[-1] == HOLDS
-        holds = to_numpy(rows.column(rows.num_columns - 1)) if every else np.ones(rows.num_rows, np.bool_)
-        told = zip(csv_texts(rows.column("time").take(from_numpy(starts))), points[starts].tolist(), strict=True)
+        every = rows.column_names[-1] == HOLDS
+        holds = values_of(rows.column(HOLDS)) if every else np.ones(rows.num_rows, np.bool_)
+        times = rows.column("time")
+        times = times.take(starts if isinstance(times, np.ndarray) else from_numpy(starts))
+        told = zip(csv_texts(times), points[starts].tolist(), strict=True)
         heads = [f"@{time} (time point {point}): " for time, point in told]
         if not self._tuples:
             return "".join(
@@ -205,57 +200,70 @@ class MonpolyEncoder(Encoder):
             )
         columns = [rows.column(name) for name in self._tuples]
         order = np.arange(rows.num_rows)
-        if rows.schema.names[2 : 2 + len(columns)] != self._tuples:
+        if rows.column_names[2 : 2 + len(columns)] != self._tuples:
             order = np.lexsort([*(_ranks(column) for column in reversed(columns)), points])
-        kinds: list[str] = []
-        values: list[Any] = []
+        told_columns = _Told("")
         for column in columns:
-            kind, given = _native(column)
-            kinds.append(kind)
-            values.append(_texts(column, _monpoly_value, "") if kind == "text" else given)
+            told_columns.tell(column, lambda values: _texts(values, _monpoly_value, ""))
         signs = ("(", ",", ")") if every else ("", " ", "")
         ends = np.append(starts, rows.num_rows)
-        return tuples_of(heads, ends, order, Columns(kinds, values), *signs, holds.view(np.uint8))
+        return tuples_of(heads, ends, order, told_columns.whole(), *signs, holds.view(np.uint8))
 
 
-def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches as one; integers of more than 64 bits make columns of decimals, which some of them may lack."""
-    tables = [pa.Table.from_batches([batch]) for batch in batches]
-    whole = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-    return whole.to_batches()[0]
+def _native(column: Any) -> str | None:
+    """What values are that can be written as they are, int64, doubles or Booleans; None where they are texts."""
+    return _NATIVE.get(str(column.dtype if isinstance(column, np.ndarray) else column.type))
 
 
-def _native(column: pa.Array) -> tuple[str, Any]:
-    """Whether values can be written as they are, as int64, doubles or Booleans; and these. Others are texts."""
-    kind = None if column.null_count else _NATIVE.get(str(column.type))
-    if kind is None:
-        return "text", None
-    values = to_numpy(column)
-    return kind, values.view(np.uint8) if kind == "bool" else values
+class _Told:
+    """Columns as they are written, one after the other, and what is written for NULL."""
+
+    def __init__(self, null: str) -> None:
+        self.null = null
+        self.kinds: list[str] = []
+        self.values: list[Any] = []
+        self.missing: list[Any] = []
+
+    def tell(self, column: Any, texts: Callable[[Any], list[str]], finite: bool = False) -> None:
+        """One more, as it is or as texts; of doubles perhaps only where all are finite."""
+        kind = _native(column)
+        values: Any = None if kind is None else values_of(column)
+        if kind is None or (finite and kind == "float" and not np.isfinite(values).all()):
+            kind, values, missing = "text", texts(column), None
+        else:
+            missing = where_null(column)
+        self.kinds.append(kind)
+        self.values.append(values.view(np.uint8) if kind == "bool" else values)
+        self.missing.append(None if missing is None else missing.view(np.uint8))
+
+    def whole(self) -> Columns:
+        """All of them."""
+        return Columns(self.kinds, self.values, self.missing, self.null)
 
 
-def _ranks(column: pa.Array) -> npt.NDArray[Any]:
+def _ranks(column: Any) -> npt.NDArray[Any]:
     """Numbers that are in the order of a column's values, NULL first."""
-    kind, found = _native(column)
-    if kind != "text":
-        return found  # type: ignore[no-any-return]
+    if _native(column) is not None and where_null(column) is None:
+        return values_of(column)
     values = column.to_pylist()
     ranks = {value: place for place, value in enumerate(sorted({*values} - {None}), 1)}
     return np.array([ranks.get(value, 0) for value in values], np.int64)
 
 
-def json_texts(column: pa.Array) -> list[str]:
+def json_texts(column: Any) -> list[str]:
     """The values of a column as JSON, each; shape (rows,)."""
     return _texts(column, _json_value, "null")
 
 
-def csv_texts(column: pa.Array) -> list[str]:
+def csv_texts(column: Any) -> list[str]:
     """The values of a column as CSV fields; shape (rows,)."""
     return _texts(column, _csv_value, "")
 
 
-def _texts(column: pa.Array, value_text: Callable[[Any], str], null: str) -> list[str]:
-    """Texts of values; each distinct text or time is turned once."""
+def _texts(column: Any, value_text: Callable[[Any], str], null: str) -> list[str]:
+    """Texts of values, of Arrow's or numpy's; each distinct text or time is turned once."""
+    if isinstance(column, np.ndarray):
+        return [null if value is None else value_text(value) for value in column.tolist()]
     kind = column.type
     if pa.types.is_timestamp(kind):
         return _time_texts(column, value_text, null)
@@ -302,11 +310,11 @@ def _value_text(value: Any) -> str:
     """A value as text, a list or a struct as JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, (int, float, str)):
+        return str(value)
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False, default=str)
-    if isinstance(value, pa.MonthDayNano):
-        return _duration_text(value)
-    return str(value)
+    return _duration_text(value) if isinstance(value, pa.MonthDayNano) else str(value)
 
 
 def _duration_text(value: pa.MonthDayNano) -> str:
@@ -349,7 +357,7 @@ def file_writer(
     sparse: bool = False,
     tuples: Sequence[str] | None = None,
     file: str | None = None,
-) -> Iterator[Callable[[pa.RecordBatch], None]]:
+) -> Iterator[Callable[[Rows], None]]:
     """A new file ``<kind>=<name>/part-00000.<format>`` below a directory, written a batch at a time.
 
     A part without rows has its file too: Parquet with the schema, CSV with the header, else an empty file.
@@ -383,16 +391,16 @@ def file_writer(
 
         with pq.ParquetWriter(path, plain) as writer:
 
-            def write_batch(rows: pa.RecordBatch) -> None:
-                writer.write_batch(_fitting(typed_rows(rows), plain))
+            def write_batch(rows: Rows) -> None:
+                writer.write_batch(_fitting(typed_rows(arrow_rows(rows)), plain))
 
             yield write_batch
         return
-    encoder = encoder_of(output_format, schema, sparse=sparse, tuples=tuples)
+    encoder = encoder_of(output_format, schema.names, sparse=sparse, tuples=tuples)
     with path.open("w", encoding="utf-8", newline="\n") as text:
         text.write(encoder.head())
 
-        def write(rows: pa.RecordBatch) -> None:
+        def write(rows: Rows) -> None:
             text.write(encoder.lines(rows))
 
         yield write

@@ -205,7 +205,7 @@ def rows_alone(
     workload: Workload,
     part: Part | None = None,
     most: int | None = None,
-) -> list[dict[str, Any]] | None:
+) -> Results | None:
     """The rows of a workload over a part of some events, and nothing about them; None where it has too many."""
     engine = Engine(workload, **cast(EngineOptions, options))
     _open(engine, source)
@@ -221,7 +221,7 @@ def rows_alone(
             engine.executor.distinct = source.distinct
             _extend(rows, engine.feed(batch, wait=True))
     _extend(rows, engine.close_columns())
-    return query_results(list(rows.values()), engine.clock).rows()
+    return query_results(list(rows.values()), engine.clock)
 
 
 def _trends(workload: Workload, source: EventSource, results: Results, *asked: Any) -> TrendSample:

@@ -10,7 +10,7 @@ from hamlet.errors import OptionError
 from hamlet.input.missing import MissingColumns, check_missing
 from hamlet.input.ticks import Lateness, seconds_of
 from hamlet.patterns.clause.scan import dialect_of
-from hamlet.runtime.options import check_unit
+from hamlet.runtime.options import OF_QUERIES, check_unit
 from hamlet.runtime.sizes import Size, bytes_of
 
 MAX_STEPS = 1_000_000
@@ -27,7 +27,7 @@ class SqlOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
+class StatementOptions:
     """How to match rows of tables; `hamlet.sql` says what each of these means."""
 
     UNHEARD: ClassVar[Mapping[str, str]] = {
@@ -35,6 +35,16 @@ class Whole:
         "since": "the text says which rows are read, in WHERE",
         "until": "the text says which rows are read, in WHERE",
         "lateness": "rows of tables are sorted, so none is late; a Matcher hears it",
+        "late": "rows of tables are sorted, so none is late; a Matcher hears it",
+        **dict.fromkeys(
+            ("time_column", "order_column", "type_column", "time_unit"),
+            "the text says what rows are ordered by, in ORDER BY, and names its columns itself",
+        ),
+        **dict.fromkeys(
+            ("input_format", "delimiter", "bad_rows"),
+            "DuckDB reads files by their names; read what it cannot tell yourself, and give the table",
+        ),
+        **OF_QUERIES,
         "progress": "DuckDB reads what is given, and does not say how far it is",
         "max_memory": "DuckDB keeps what is read, within its own memory_limit; a Matcher hears it",
     }

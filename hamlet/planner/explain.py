@@ -318,6 +318,11 @@ def _matching(query: AnalysedQuery, tables: MatchingTables) -> Matching:
         rung = (
             "state-grained: a sliding product, a few additions per event, transition and state, whatever the span holds"
         )
+    elif asked.longest is not None and tables.logs:
+        rung = (
+            "state-grained: as a window closes, a few additions per event, transition and state, and per value that "
+            "trends are grouped by, whatever the span holds"
+        )
     elif asked.longest is not None:
         rung += (
             f"; so an event costs all times of the last {to_text(asked.longest)} at which trends began, and twice as "

@@ -35,13 +35,7 @@ def matching_bound(parts: Sequence[MatchingTables]) -> Bound | None:
     if any(not approximate for tables in parts for _, _, approximate, *_ in tables.sets):
         return None
     each = [_bound(tables) for tables in parts]
-    return Bound(
-        sum(one.partition for one in each),
-        _sum([one.window for one in each]),
-        sum(one.event for one in each),
-        _sum([one.event_window for one in each]),
-        _sum([one.thread for one in each]),
-    )
+    return Bound.sum(each)
 
 
 def _bound(tables: MatchingTables) -> Bound:
@@ -57,8 +51,8 @@ def _bound(tables: MatchingTables) -> Bound:
     lane, by_event = [], []
     back = Line(0, 0)
     if tables.slides:
-        lane = [_times(_node(tables, 0), tables.slots)]
-        back = _times(_node(tables, 0), (1 + tables.slots) * tables.slots)
+        lane = [_node(tables, 0).times(tables.slots)]
+        back = _node(tables, 0).times((1 + tables.slots) * tables.slots)
     for _, single, begin, end, told_apart, *_ in [] if tables.slides else tables.states[1:]:
         stride = _node(tables, end - begin + (end - begin + 7) // 8 if single else 0)
         if single or (told_apart >= 0 and looks_back):
@@ -74,7 +68,7 @@ def _bound(tables: MatchingTables) -> Bound:
     stored = sum(HEAD + end - begin + (end - begin + 7) // 8 for begin, end in tables.stores)
     stored *= len(tables.arrivals) + len(tables.guard_arrivals) if tables.slides else 1
     if panes:
-        return _with(partition, _sum([_times(totals, GROWTH * panes), back]), tables, lane, by_event, stored)
+        return _with(partition, Line.sum([totals.times(GROWTH * panes), back]), tables, lane, by_event, stored)
     return _with(partition, Line(0, 0), tables, [*lane, totals], by_event, stored)
 
 
@@ -89,12 +83,12 @@ def _with(
     partition: int, always: Line, tables: MatchingTables, lane: list[Line], by_event: list[Line], stored: int
 ) -> Bound:
     # What is there whatever comes has no place for the bits of counts: it is counted with the first lane.
-    step = _times(_node(tables, 1), 8 * (len(tables.arrivals) + 1) * (1 + tables.slots if tables.slides else 1))
+    step = _node(tables, 1).times(8 * (len(tables.arrivals) + 1) * (1 + tables.slots if tables.slides else 1))
     return Bound(
         partition,
-        _sum([always, *(_times(each, GROWTH) for each in lane)]),
+        Line.sum([always, *(each.times(GROWTH) for each in lane)]),
         GROWTH * WORD * stored,
-        _sum([_times(each, GROWTH) for each in by_event]),
+        Line.sum([each.times(GROWTH) for each in by_event]),
         step,
     )
 
@@ -104,11 +98,3 @@ def _node(tables: MatchingTables, more: int) -> Line:
     registers = sum(bool(approximate) for _, _, approximate, *_ in tables.sets) * SIZES["registers"]
     limbs = WIDER * tables.wide
     return Line(WORD * (HEAD + more + tables.fixed + limbs * LIMBS) + registers, WORD * limbs / 64)
-
-
-def _times(line: Line, factor: int) -> Line:
-    return Line(line.constant * factor, line.per_bit * factor)
-
-
-def _sum(lines: Sequence[Line]) -> Line:
-    return Line(sum(line.constant for line in lines), sum(line.per_bit for line in lines))

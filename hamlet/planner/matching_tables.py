@@ -5,7 +5,7 @@ Field by field they mirror the structs of ``matching/tables.pxd``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
@@ -16,10 +16,12 @@ from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import AttributeType, Semantics
 from hamlet.planner.aggregates import Layout, Types
 from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, is_over_events, most_taken
+from hamlet.planner.tables import SetWriter
 from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
 
 _BITS = 64  # of a word: a bit for each state
+_OVERLAP = 16  # windows, at most, that values are counted in one by one
 
 
 @dataclass
@@ -100,7 +102,7 @@ class MatchingTables:
 
 
 @dataclass
-class MatchingWriter:
+class MatchingWriter(SetWriter):
     """Writes the tables of one part of a query.
 
     Parameters
@@ -166,7 +168,7 @@ class MatchingWriter:
                 )
             )
         self._trace()
-        tables.over_events = is_over_events(self.query)
+        tables.over_events = is_over_events(self.query) and len(self.query.patterns) == 1  # pairs need numbers
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
         tables.logs = self._logs()
@@ -180,11 +182,19 @@ class MatchingWriter:
         """Whether a window can be looked through when it closes: all may be skipped, and neighbours are not compared.
 
         Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
-        have reached it; and where trends are counted they are in integers, by at most one thing that they took.
+        have reached it; and where trends are counted they are in integers, by at most one thing that they took. Under
+        SPAN beginnings matter, which no guard behind the last event may tell apart; counts of trends by how many events
+        they took are products of polynomials there, and better kept by beginnings; so are values where windows overlap
+        much, for each of them is looked through, while trends that are kept are added up by pane.
         """
         tables = self.tables
-        plain = self.query.query.semantics is Semantics.ANY and tables.span < 0 and tables.gap < 0
-        free = not (tables.predicates or tables.stores or self.automaton.only_moves) and len(self.query.patterns) == 1
+        plain = self.query.query.semantics is Semantics.ANY and tables.gap < 0
+        if tables.span >= 0:
+            counts = any(each.function == "COUNT" for each in self.query.taken)
+            alone = len(self.query.patterns) == 1  # rows of both operands come at one time, and one may look ahead
+            few = bool(tables.traced or (tables.takings and tables.within <= _OVERLAP * tables.slide))
+            plain = plain and alone and not tables.end_guards and not counts and few
+        free = not (tables.predicates or tables.stores or self.automaton.only_moves)
         once = all(key.once for key in self.layout.keys[1:])
         counted = tables.exact and len(tables.takings) == (not tables.traced)
         asked = once and (counted or (tables.over_events and not tables.takings))
@@ -278,20 +288,6 @@ class MatchingWriter:
 
     def _store(self, key: tuple[int, int]) -> int:
         return [each for each in self.kept if not isinstance(each, int)].index(key)
-
-    def _set(self, guards: frozenset[int]) -> int:
-        """The number of a set of guards."""
-        if not guards:
-            return NONE
-        if guards not in self.set_numbers:
-            self.set_numbers[guards] = len(self.tables.guard_sets)
-            self.tables.guard_sets.append(self._members(sorted(guards)))
-        return self.set_numbers[guards]
-
-    def _members(self, members: Sequence[int]) -> tuple[int, int]:
-        begin = len(self.tables.members)
-        self.tables.members.extend(members)
-        return begin, len(self.tables.members)
 
     def _predicate(self, place: int | tuple[int, int], pair: Pair) -> int:
         """The number of the predicate of a pair, over the attributes that a state or a store keeps."""

@@ -56,13 +56,7 @@ def bound(parts: Sequence[QueryTables], *, panes: bool = False) -> Bound:
         Whether ``limb_matrix`` may have it.
     """
     each = [_with_panes(tables, _bound(tables)) if panes and serves(tables) else _bound(tables) for tables in parts]
-    return Bound(
-        sum(one.partition for one in each),
-        _sum([one.window for one in each]),
-        sum(one.event for one in each),
-        _sum([one.event_window for one in each]),
-        _sum([one.thread for one in each]),
-    )
+    return Bound.sum(each)
 
 
 def _bound(tables: QueryTables) -> Bound:
@@ -98,12 +92,12 @@ def _bound(tables: QueryTables) -> Bound:
         event += SPARE * entry
         kept += 1
     arrivals = len(tables.arrivals) + 1
-    step = _times(cell, 3 * arrivals + max(cells, most, SMALLEST))
+    step = cell.times(3 * arrivals + max(cells, most, SMALLEST))
     return Bound(
         partition,
-        _plus(_times(cell, cells + nodes), weighed * weights * (SMALLEST + SCALE) + UNTIL),
+        _plus(cell.times(cells + nodes), weighed * weights * (SMALLEST + SCALE) + UNTIL),
         event,
-        _plus(_times(cell, SPARE * kept), weighed * weights * SPARE * (1 + SCALE / SCAN_BLOCK)),
+        _plus(cell.times(SPARE * kept), weighed * weights * SPARE * (1 + SCALE / SCAN_BLOCK)),
         # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened;
         # the burst of each type, the one that is put in order, and those that wait
         Line(step.constant + BURST + tables.types * (BURST + CHOICES) + PENDING + arrivals * FORM, step.per_bit),
@@ -120,14 +114,14 @@ def _with_panes(tables: QueryTables, alone: Bound) -> Bound:
     cells, cell = len(tables.cell_guards), _cell(tables)
     borders = 1 if tables.within % tables.slide == 0 else 2  # panes that a window's opening and closing end
     maps = borders * ((1 + cells) * cells * cell.at(0) + TRAILER)
-    areas = _plus(_times(cell, 5 * cells), maps + TRAILER)  # the front; and the back, products, the pane under way
-    scratch = _times(cell, len(tables.arrivals) + 1)
+    areas = _plus(cell.times(5 * cells), maps + TRAILER)  # the front; and the back, products, the pane under way
+    scratch = cell.times(len(tables.arrivals) + 1)
     return Bound(
         alone.partition + 3 * PANES,
-        _sum([alone.window, _times(areas, 3)]),
+        Line.sum([alone.window, areas.times(3)]),
         alone.event,
         alone.event_window,
-        _sum([alone.thread, scratch]),
+        Line.sum([alone.thread, scratch]),
     )
 
 
@@ -147,11 +141,3 @@ def _merged_nodes(tables: QueryTables) -> int:
 
 def _plus(line: Line, constant: float) -> Line:
     return Line(line.constant + constant, line.per_bit)
-
-
-def _times(line: Line, factor: int) -> Line:
-    return Line(line.constant * factor, line.per_bit * factor)
-
-
-def _sum(lines: Sequence[Line]) -> Line:
-    return Line(sum(line.constant for line in lines), sum(line.per_bit for line in lines))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from hamlet._core import SOURCES
 from hamlet.kernel.expression import Program
@@ -85,8 +86,42 @@ class QueryTables:
         return max(1, *(end - begin for begin, end in sums))
 
 
+class _Tables(Protocol):
+    """What both kinds of tables have: lists that ranges of others are."""
+
+    members: list[int]
+    guard_sets: list[tuple[int, int]]
+
+
+class SetWriter:
+    """Writes ranges of numbers, and sets of guards, each once.
+
+    Attributes
+    ----------
+    tables : QueryTables or MatchingTables
+    set_numbers : dict of frozenset of int to int
+    """
+
+    tables: _Tables
+    set_numbers: dict[frozenset[int], int]
+
+    def _set(self, guards: frozenset[int]) -> int:
+        """The number of a set of guards."""
+        if not guards:
+            return NONE
+        if guards not in self.set_numbers:
+            self.set_numbers[guards] = len(self.tables.guard_sets)
+            self.tables.guard_sets.append(self._members(sorted(guards)))
+        return self.set_numbers[guards]
+
+    def _members(self, members: Sequence[int]) -> tuple[int, int]:
+        begin = len(self.tables.members)
+        self.tables.members.extend(members)
+        return begin, len(self.tables.members)
+
+
 @dataclass
-class TableWriter:
+class TableWriter(SetWriter):
     """Writes the tables of one query.
 
     Parameters
@@ -191,20 +226,6 @@ class TableWriter:
             self.tables.guard_arrivals.append(
                 (number, base + state, begin, end, stores.get(state, NONE), int(state in finals))
             )
-
-    def _set(self, guards: frozenset[int]) -> int:
-        """The number of a set of guards."""
-        if not guards:
-            return NONE
-        if guards not in self.set_numbers:
-            self.set_numbers[guards] = len(self.tables.guard_sets)
-            self.tables.guard_sets.append(self._members(sorted(guards)))
-        return self.set_numbers[guards]
-
-    def _members(self, members: Sequence[int]) -> tuple[int, int]:
-        begin = len(self.tables.members)
-        self.tables.members.extend(members)
-        return begin, len(self.tables.members)
 
     def _sources(self, sources: list[Source]) -> tuple[int, int]:
         begin = len(self.tables.sources)

@@ -12,7 +12,7 @@ from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.input.time_column import TIME
 from hamlet.policies.verdicts.modes import Mode, mode_of
-from hamlet.runtime.options import check_columns
+from hamlet.runtime.options import OF_QUERIES, check_columns
 from hamlet.runtime.progress import Progress
 from hamlet.runtime.sizes import Size, bytes_of
 
@@ -69,6 +69,8 @@ class Options:
     UNHEARD: ClassVar[Mapping[str, str]] = {
         "threads": "one thread evaluates policies; a job on Spark spreads them over slices",
         "lateness": "events of files and tables are sorted by time, so none is late; a Monitor hears it",
+        "late": "events of files and tables are sorted by time, so none is late; a Monitor hears it",
+        **OF_QUERIES,
     }
 
     negate: bool = False

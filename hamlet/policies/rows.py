@@ -10,6 +10,7 @@ from hamlet.arrays import np, pa
 from hamlet.errors import DataError
 from hamlet.input.buffers import from_list, from_numpy
 from hamlet.output.holds import HOLDS
+from hamlet.output.plain_rows import PlainRows
 from hamlet.policies.plan.evaluation import Answer
 from hamlet.policies.syntax.formula import Type
 
@@ -19,9 +20,24 @@ _ALL = slice(None)
 
 def schema_of(names: Sequence[str], types: Sequence[Type], time_type: pa.DataType) -> pa.Schema:
     """The columns of a policy's rows: time, time_point and the free variables."""
-    known = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
-    variables = ((name, known[kind]) for name, kind in zip(names, types, strict=True))
+    variables = ((name, arrow_type(kind)) for name, kind in zip(names, types, strict=True))
     return pa.schema([("time", time_type), ("time_point", pa.int64()), *variables])
+
+
+def arrow_type(kind: Type) -> pa.DataType:
+    """The type of a column of values."""
+    return {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}[kind]
+
+
+def plain_rows(answer: Answer, names: Sequence[str], first: int, part: slice = _ALL) -> PlainRows | None:
+    """Some rows of an answer without Arrow, None where their values need it; as `batch_of`, times are as they are."""
+    columns = {"time": answer.times[part], "time_point": answer.points[part] + first}
+    for place, name in enumerate(names):
+        found = answer.plain_column(place, part)
+        if found is None:
+            return None
+        columns[name] = found
+    return PlainRows(columns)
 
 
 def batch_of(answer: Answer, schema: pa.Schema, first: int, part: slice = _ALL) -> pa.RecordBatch:
@@ -33,7 +49,7 @@ def batch_of(answer: Answer, schema: pa.Schema, first: int, part: slice = _ALL) 
     arrays.append(from_numpy(answer.points[part] + first))
     fields = [schema.field(0), schema.field(1)]
     for column, field in enumerate(list(schema)[2:]):
-        array = _array(answer.column(column, part), field.type, field.name)
+        array = array_of(answer.column(column, part), field.type, field.name)
         arrays.append(array)
         fields.append(field if array.type == field.type else pa.field(field.name, array.type))
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
@@ -57,7 +73,7 @@ def batch_with_points(answer: Answer, schema: pa.Schema, first: int) -> pa.Recor
     return both.take(from_numpy(order)).combine_chunks().to_batches()[0]
 
 
-def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:
+def array_of(values: Any, kind: pa.DataType, name: str) -> pa.Array:
     """A column of values; integers of more than 64 bits make it one of decimals."""
     if isinstance(values, pa.Array):
         return values

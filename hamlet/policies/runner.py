@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hamlet.arrays import np, pa
 from hamlet.errors import DataError, MemoryLimitError, option
+from hamlet.output.plain_rows import Rows
 from hamlet.policies.analysis.comparisons import sort_key
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import goal as asked_of
@@ -17,7 +18,7 @@ from hamlet.policies.logs.batching import gathered
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
 from hamlet.policies.relations.relation import TooManyRowsError, room
-from hamlet.policies.rows import MOST_ROWS, batch_of, batch_with_points, schema_of
+from hamlet.policies.rows import MOST_ROWS, batch_of, batch_with_points, plain_rows, schema_of
 from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.printing import printed_order
 from hamlet.policies.verdicts.modes import Mode
@@ -48,6 +49,8 @@ class PolicyRunner:
         The most that may be kept between chunks.
     every_time_point : bool
         Whether batches have a column more, `HOLDS`, and time-points without rows a row in which it is False.
+    arrow : bool
+        Whether rows are Arrow's; else they are plain ones (`hamlet.output.plain_rows`) where that can be.
 
     Attributes
     ----------
@@ -76,7 +79,9 @@ class PolicyRunner:
         open_end: bool = False,
         max_memory: Size | None = None,
         every_time_point: bool = False,
+        arrow: bool = True,
     ) -> None:
+        self._arrow = arrow or time_type is not None
         self._evaluation = Evaluation(policies, per_second=per_second, negate=negate)
         self._evaluation.tells_points = every_time_point
         self._evaluation.in_pieces = True
@@ -94,6 +99,11 @@ class PolicyRunner:
         self.violations = [goal.violations for goal in goals]
         self.columns = [[named[name] for name in goal.names] for goal, named in zip(goals, columns, strict=True)]
 
+    @property
+    def names(self) -> list[list[str]]:
+        """The columns of each policy's rows."""
+        return [["time", "time_point", *each] for each in self.columns]
+
     @cached_property
     def schemas(self) -> list[pa.Schema]:
         """Of each policy's rows: time, time_point and the free variables."""
@@ -106,7 +116,7 @@ class PolicyRunner:
         """Name and arity of the predicates that are read."""
         return self._evaluation.wanted
 
-    def run(self, chunks: Iterable[LogChunk]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def run(self, chunks: Iterable[LogChunk]) -> Iterator[tuple[int, Rows]]:
         """The rows of all policies, each with the place of its policy, as they are decided.
 
         The numbers of time-points are those of the chunks: a stream that begins later begins with that number.
@@ -136,9 +146,7 @@ class PolicyRunner:
                 "hint: go on with the events that follow those of the saved state"
             )
 
-    def feed(
-        self, chunks: Sequence[LogChunk], bound: int | None, beside: int = 0
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def feed(self, chunks: Sequence[LogChunk], bound: int | None, beside: int = 0) -> Iterator[tuple[int, Rows]]:
         """The rows that more time-points decide; of a stream that begins with time-point 0.
 
         Parameters
@@ -185,7 +193,7 @@ class PolicyRunner:
         if self._evaluation.has_idle_values:
             self._evaluation.forget_values()
 
-    def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def close(self) -> Iterator[tuple[int, Rows]]:
         """The rows that the end of the stream decides; none where it is open."""
         if not self._open_end and self.points:
             yield from self._rows(self._worked(self._evaluation.close), 0)
@@ -205,7 +213,7 @@ class PolicyRunner:
         """The operators."""
         return self._evaluation
 
-    def _rows(self, answers: Sequence[Answer], first: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def _rows(self, answers: Sequence[Answer], first: int) -> Iterator[tuple[int, Rows]]:
         for place, answer in enumerate(answers):
             if answer.decided is not None:
                 if len(answer.decided[1]):
@@ -213,7 +221,9 @@ class PolicyRunner:
                 continue
             for part in chain((answer,), answer.rest):
                 for begin in range(0, len(part), MOST_ROWS):
-                    yield place, batch_of(part, self.schemas[place], first, slice(begin, begin + MOST_ROWS))
+                    some = slice(begin, begin + MOST_ROWS)
+                    plain = None if self._arrow else plain_rows(part, self.columns[place], first, some)
+                    yield place, batch_of(part, self.schemas[place], first, some) if plain is None else plain
 
     @property
     def kept_rows(self) -> int:
@@ -267,4 +277,4 @@ def runner_of(
         return PolicyRunner(policies, time_type, per_second, every_time_point=every_time_point, **options)
     from hamlet.policies.verdicts.automata import VerdictRunner  # whose automata nothing else needs
 
-    return VerdictRunner(policies, automaton, pa.int64() if time_type is None else time_type, per_second, **options)
+    return VerdictRunner(policies, automaton, time_type, per_second, **options)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hamlet.engine.live_filter import LiveFilter
 from hamlet.errors import DataError, LateError, RestoreError
 from hamlet.frontend.units import UNITS_PER_SECOND
-from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
@@ -25,13 +25,14 @@ from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.source import types_of
 from hamlet.policies.monitor import Monitor
 from hamlet.policies.runner import PolicyRunner
+from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _LENGTH = 8  # bytes
 
 
-class PolicyTenant:
+class PolicyTenant(MonitorTenant):
     """Some policies.
 
     Parameters
@@ -50,6 +51,7 @@ class PolicyTenant:
     """
 
     kind = "policy"
+    monitor: Monitor
 
     def __init__(
         self,
@@ -67,7 +69,7 @@ class PolicyTenant:
         self.names: Sequence[str] = [each.name for each in policies]
         self._chosen = chosen
         self._reading = {"ignore_unknown": ignore_unknown, "drops": drops}
-        self._columns, self._delimiter = names, delimiter
+        self._named, self._delimiter = names, delimiter
         self._points: PointOrder | None = None
         self._logs: list[LogLines] = []
         self._log_events = 0
@@ -95,34 +97,22 @@ class PolicyTenant:
         return "\n".join(f"{each.name}: {each}" for each in self._policies) + f"\n{self._policies[0].signature}"
 
     @property
-    def failed(self) -> bool:
-        """Whether the monitor cannot go on."""
-        return self.monitor._failed is not None
-
-    @property
     def events(self) -> int:
         """Events seen."""
-        return self._log_events + self.monitor._buffer.events
+        return self._log_events + self._buffer.events
 
     @property
     def late_events(self) -> int:
         """Events left out for being late."""
-        return self.monitor._buffer.late_events + (0 if self._points is None else self._points.late_events)
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the monitor keeps."""
-        return self.monitor.held["bytes"]
+        return self._buffer.late_events + (0 if self._points is None else self._points.late_events)
 
     @property
     def last_time(self) -> str | None:
         """The largest time seen."""
-        seen = self.monitor._buffer.seen if self._points is None else self._points.seen
-        return None if seen is None else time_text(seen, self.monitor.clock)
-
-    def parser(self, form: str, name: str) -> JsonLines | CsvLines:
-        """A reader of lines."""
-        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._columns)
+        points = self._points
+        if points is None:
+            return super().last_time
+        return None if points.seen is None else time_text(points.seen, self.monitor.clock)
 
     def log_parser(self, name: str) -> LogLines:
         """A reader of MonPoly's log."""
@@ -201,7 +191,7 @@ class PolicyTenant:
             bound = points.seen + passed - points.lateness
             points.promised = bound if points.promised is None else max(points.promised, bound)
             return [*found, *self._found(self._passed(points.release()))]
-        buffer, clock = self.monitor._buffer, self.monitor.clock
+        buffer, clock = self._buffer, self.monitor.clock
         if buffer.seen is None:
             return []
         passed = buffer.seen + int(seconds * clock.ticks_per_second) - ticks_of(self.monitor.options.lateness, clock)
@@ -269,7 +259,7 @@ class PolicyTenant:
         runner = self.monitor._runner
         tuples = runner.tuples[place] if isinstance(runner, PolicyRunner) else None
         named = {"policy": self.names[place]} if lead else {}
-        return encoder_of(output_format, self._schema(place), lead=named, tuples=tuples, header=header)
+        return encoder_of(output_format, self._schema(place).names, lead=named, tuples=tuples, header=header)
 
     def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns."""

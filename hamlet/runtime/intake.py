@@ -73,15 +73,15 @@ class _Columns:
     direct: bool
 
 
-Chosen = TypeVar("Chosen", bound=ColumnOptions)
+AnyOptions = TypeVar("AnyOptions", bound=ColumnOptions)
 
 
-def for_columns(options: Chosen, names: Iterable[str]) -> Chosen:
+def for_columns(options: AnyOptions, names: Iterable[str]) -> AnyOptions:
     """Options with the time column that is among these columns."""
     return replace(options, time_column=settled(options.time_column, names))  # type: ignore[type-var]
 
 
-def with_time_column(options: Chosen, events: Any) -> tuple[Chosen, Any]:
+def with_time_column(options: AnyOptions, events: Any) -> tuple[AnyOptions, Any]:
     """Options with the time column that the first events have, and the events."""
     if options.time_column != TIME:
         return options, events

@@ -15,6 +15,11 @@ from hamlet.errors import OptionError, near_miss, one_of
 
 TIME_UNITS = ("s", "ms", "us", "ns")  # what 1 may mean in an integer time column
 
+# Options that other notations refuse, with the reason.
+OF_QUERIES = dict.fromkeys(
+    ("sharing", "benefit", "numbers", "count_type", "null_keys", "timezone"), "it is for trend queries"
+)
+
 Made = TypeVar("Made")
 Call = TypeVar("Call", bound=Callable[..., Any])
 

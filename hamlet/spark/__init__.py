@@ -1,6 +1,6 @@
 """Hamlet on Spark: `run` takes and gives DataFrames, `submit` is the batch job of the command line.
 
-`stream` and `submit_stream` are their continuous kin, `monitor` is `run` for policies, `sql` for row patterns. The
+`stream` and `submit_stream` are continuous jobs, `monitor` is `run` for policies, `sql` for row patterns. The
 plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`.
 """
 

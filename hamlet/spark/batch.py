@@ -28,10 +28,11 @@ from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import Once
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.session import guarded, watched
-from hamlet.spark.sliced import CLOSED, Work
+from hamlet.spark.sliced import CLOSED, Timing, Work, as_read, given, in_order, whole
 from hamlet.spark.slices import Batches, in_slices, mapped
 
 _END = 1 << 62
+_AT_ONCE = 1 << 17  # events that a monitor is given
 _NONE = {"rows": None, "events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0}
 Place = tuple[Path, str]  # where rows go, and as the user wrote it
 
@@ -139,7 +140,7 @@ class EndingMonitor(Protocol):
         """No event will come; the last one of all slices had this time."""
 
 
-class EndingWork(Work, Protocol):
+class EndingWork(Work, Timing, Protocol):
     """What runs continuously, and over events that end."""
 
     def monitor(self, slice: int, first: int, saved: bytes | None) -> EndingMonitor:
@@ -158,22 +159,15 @@ def closed_once(work: EndingWork, events: DataFrame) -> DataFrame:
                 parts.setdefault(slice, []).extend([] if data is None else from_bytes(data))
         for slice in sorted(parts):
             monitor, found = work.monitor(slice, first, None), parts.pop(slice)
-            for ticks, ready in _in_order(found):
-                yield from _closed(slice, monitor.push(ticks, ready, np.zeros(len(ticks), np.bool_)))
+            events = whole(found)
+            if events is not None:
+                ordered = in_order(work, as_read(events))
+                for start in range(0, ordered.num_rows, _AT_ONCE):
+                    yield from _closed(slice, monitor.push(*given(ordered.slice(start, _AT_ONCE))))
             yield from _closed(slice, monitor.end(latest))
         yield pa.RecordBatch.from_pylist([{**_NONE, "bucket": COUNTS, "events": read}], CLOSED)
 
     return mapped(in_slices(packets_of(work, events), work.slices), decided, from_arrow_schema(CLOSED))
-
-
-def _in_order(parts: list[pa.RecordBatch]) -> Iterator[tuple[Int64Array, pa.RecordBatch]]:
-    """Packed events by time, those of one time as they were read; some at once, with their ticks."""
-    if parts:
-        whole = pa.Table.from_batches(parts).combine_chunks()
-        order = np.lexsort((whole.column(1).to_numpy(), whole.column(0).to_numpy()))
-        names = whole.column_names[3:]
-        for batch in whole.take(pa.array(order)).combine_chunks().to_batches(max_chunksize=1 << 17):
-            yield batch.column(0).to_numpy(), batch.select(names)
 
 
 def _closed(slice: int, rows: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

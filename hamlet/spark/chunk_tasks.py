@@ -31,7 +31,7 @@ from hamlet.parallel.time.fold import Folds, other_events
 from hamlet.parallel.time.probes import coordinates_of
 from hamlet.parallel.time.ranges import Cut, Measure
 from hamlet.spark.events import check_times, engine_batches, time_steps
-from hamlet.spark.tasks import Shipment, Shown, codec_of, columns_of
+from hamlet.spark.tasks import Noted, Shipment, codec_of, columns_of
 
 BORDER = -(1 << 31)  # the query of events of a border
 
@@ -74,7 +74,7 @@ class ChunkTask:
         Events that came.
     stats : dict of int to dict
         Counters by class, when the rows have been read to their end.
-    shown : dict of int to Shown
+    noted : dict of int to Noted
         What the events have shown of each class; by then, too.
     first : int or None
         The time of the first event, in ticks.
@@ -83,7 +83,7 @@ class ChunkTask:
     def __init__(self, shipment: Shipment, routes: Sequence[Route], cut: Cut) -> None:
         self.received = 0
         self.stats: dict[int, dict[str, int]] = {}
-        self.shown: dict[int, Shown] = {}
+        self.noted: dict[int, Noted] = {}
         self.first: int | None = None
         self._without: set[int] = set()
         self._shipment = shipment
@@ -174,9 +174,9 @@ class ChunkTask:
             maps = chunk.finish()
             before = self.stats.get(route.number, {})
             self.stats[route.number] = {name: count + before.get(name, 0) for name, count in chunk.stats.items()}
-            shown = Shown(met_by(chunk.executor.workload), route.number in self._without, paths_taken([chunk.executor]))
-            known = self.shown.get(route.number)
-            self.shown[route.number] = shown if known is None else known.plus(shown)
+            without, paths = route.number in self._without, paths_taken([chunk.executor])
+            found = Noted(met_by(chunk.executor.workload), without, self.first, paths)
+            self.noted[route.number] = self.noted.get(route.number, Noted()).plus(found)
             yield from self._sender.maps(route.number, maps)
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,7 @@ from hamlet.output.typed import typed_rows, typed_schema
 from hamlet.parallel.routing.placement import plain
 from hamlet.parallel.routing.routing import MOST_CLASSES
 from hamlet.spark.cell_states import whole, writing
-from hamlet.spark.frames import arrow_schema
+from hamlet.spark.frames import arrow_schema, plain_in_spark
 from hamlet.spark.job import Job
 from hamlet.spark.online import QueryWork, met
 from hamlet.spark.packets import from_bytes
@@ -200,30 +200,15 @@ class _Processor(StatefulProcessor):
 
 def frame_of(work: TimedWork, decided: DataFrame) -> DataFrame:
     """Result rows of what slices decide, of which `decided` is `CLOSED`."""
-    plain = typed_schema(work.rows)
-    carried = from_arrow_schema(_spoken(plain), prefer_timestamp_ntz=True)
+    spoken = pa.schema([pa.field(each.name, plain_in_spark(each.type)) for each in typed_schema(work.rows)])
 
     def rows(batches: Batches) -> Batches:
         for batch in batches:
             for data in batch.column(1).drop_null().to_pylist():
                 for part in from_bytes(data):
-                    yield typed_rows(part).cast(_spoken(plain))
+                    yield typed_rows(part).cast(spoken)
 
-    return mapped(decided, rows, carried)
-
-
-_UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
-
-
-def _spoken(schema: pa.Schema) -> pa.Schema:
-    """The types of rows as Spark has them."""
-    fields = []
-    for each in schema:
-        kind = _UNSIGNED.get(each.type, each.type)
-        if pa.types.is_timestamp(kind):
-            kind = pa.timestamp("us", kind.tz)
-        fields.append(pa.field(each.name, pa.string() if pa.types.is_null(kind) else kind))
-    return pa.schema(fields)
+    return mapped(decided, rows, from_arrow_schema(spoken, prefer_timestamp_ntz=True))
 
 
 # --------------------------------------------------------------------------------------------------- queries
@@ -445,13 +430,17 @@ def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> Coun
         (beside / name).mkdir(parents=True)
     counts = written(sink, beside, f"{batch:08}-", frame)
     for name in sink.folders:
-        place = folder / name
-        for old in place.glob(f"part-{batch:08}-*"):
-            old.unlink()
-        for fresh in (beside / name).glob("part-*"):
-            fresh.replace(place / fresh.name)
+        put_in_place((beside / name).glob("part-*"), folder / name, f"part-{batch:08}-")
     shutil.rmtree(beside, ignore_errors=True)
     return counts
+
+
+def put_in_place(files: Iterable[Path], folder: Path, head: str) -> None:
+    """Move the files of a micro-batch, whose names begin so, to where an earlier attempt at it may have left some."""
+    for old in folder.glob(f"{head}*"):
+        old.unlink()
+    for fresh in files:
+        fresh.replace(folder / (head + fresh.name.removeprefix(head).removeprefix("part-")))
 
 
 def written(sink: Sink, folder: Path, head: str, frame: DataFrame) -> Counts:

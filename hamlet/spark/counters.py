@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, TypeVar
 
@@ -15,43 +14,12 @@ from hamlet.language.schema import Clock, Schema
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
 from hamlet.parallel.routing.placement import Balance
-from hamlet.parallel.time.mapped import added
+from hamlet.spark.tasks import Noted
 
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
 BORDERS, FOLDED = "borders", "folded"  # counters of a class, of other tasks
 NOTED, ROWS = "noted", "rows"  # what events and result rows have shown
 ROUTED = -(1 << 20)  # minus a class: what the events that tasks have routed have shown
-
-
-@dataclass(frozen=True)
-class Noted:
-    """What the events of a task have shown of a class of queries, besides its counters.
-
-    Attributes
-    ----------
-    met : frozenset of (str, str)
-        Queries and variables of them that some event may be bound to.
-    without : bool
-        Whether some event has no value of an attribute by which the class is partitioned.
-    first : int or None
-        A time of an event, in ticks.
-    paths : mapping
-        ``operators`` and ``features``, as in the stats of a run.
-    """
-
-    met: frozenset[tuple[str, str]] = frozenset()
-    without: bool = False
-    first: int | None = None
-    paths: Mapping[str, Any] = field(default_factory=dict)
-
-    def plus(self, other: Noted) -> Noted:
-        """What both have shown."""
-        return Noted(
-            self.met | other.met,
-            self.without or other.without,
-            other.first if self.first is None else self.first,
-            added(self.paths, other.paths),
-        )
 
 
 Counters = Mapping[str, int] | Activity | Decisions | Noted | Tally  # by name; for a page, of SEEN and DECIDED; others

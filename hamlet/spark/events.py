@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from hamlet.input.ticks import times_of
 from hamlet.input.timed import dropped_by
 from hamlet.input.widening import cast, conform
 from hamlet.language.schema import Schema
+
+Told = Callable[[str, Dropped], None]  # hears of the rows of a file that were left out
 
 
 def engine_batches(
@@ -115,14 +118,22 @@ def _without(batch: pa.RecordBatch, name: str) -> dict[str, Any]:
     return {each: value for each, value in event.items() if value is not None}
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How files are read; as of `hamlet.input.files.open_path`."""
+
+    key: SortKey
+    type_column: str
+    input_format: str | None = None
+    form: CsvForm = CsvForm()
+
+    def open(self, path: Path, types: Mapping[str, pa.DataType] | None = None) -> Reader:
+        """A file, or a folder of them."""
+        return open_path(path, self.key, self.type_column, self.input_format, self.form, types)
+
+
 def read_files(
-    files: Sequence[Leaf],
-    key: SortKey,
-    type_column: str,
-    input_format: str | None,
-    form: CsvForm,
-    schema: pa.Schema,
-    batches: Iterable[pa.RecordBatch],
+    files: Sequence[Leaf], reading: Reading, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Files of events, read as `hamlet.run` reads them.
 
@@ -130,12 +141,7 @@ def read_files(
     ----------
     files : sequence of Leaf
         All files of the job.
-    key : SortKey
-    type_column : str
-    input_format : {'parquet', 'csv', 'json'}, optional
-        By default the extension says.
-    form : CsvForm
-        How text is read, and what becomes of bad rows.
+    reading : Reading
     schema : pyarrow.Schema
         The columns to read, in the types that Spark takes.
     batches : iterable of pyarrow.RecordBatch
@@ -144,17 +150,14 @@ def read_files(
     for batch in batches:
         for number in batch.column(0).to_pylist():
             file = files[number]
-            reader = open_path(Path(file.path), key, type_column, input_format, form)
+            reader = reading.open(Path(file.path))
             whole = reader if file.folders is None else file.folders.again(reader)
             yield from _read(whole, schema, "null")  # what is an error was one before the job began
 
 
 def read_arrivals(
-    key: SortKey,
-    type_column: str,
-    input_format: str | None,
-    form: CsvForm,
-    told: Callable[[str, Dropped], None],
+    reading: Reading,
+    told: Told,
     known: pa.Schema,
     schema: pa.Schema,
     skip: frozenset[str],
@@ -164,12 +167,7 @@ def read_arrivals(
 
     Parameters
     ----------
-    key : SortKey
-    type_column : str
-    input_format : {'parquet', 'csv', 'json'}, optional
-        By default the extension says.
-    form : CsvForm
-        How text is read, and what becomes of bad rows.
+    reading : Reading
     told : callable
         Called with the name of a file, and the rows of it that were left out.
     known : pyarrow.Schema
@@ -192,8 +190,8 @@ def read_arrivals(
             place = path_of(path)
             if str(place) in skip:
                 continue
-            reader = open_path(place, key, type_column, input_format, form, types)
-            yield from _read(reader, schema, form.missing_columns)
+            reader = reading.open(place, types)
+            yield from _read(reader, schema, reading.form.missing_columns)
             dropped = dropped_by(reader)
             absent = [name for name in schema.names if name not in reader.schema.names]
             dropped.findings += [finding(place.name, name, reader.rows or 0) for name in absent]

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack, overload
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,19 +14,18 @@ from pyspark.sql import DataFrame, SparkSession
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.errors import UnsupportedError
-from hamlet.input.csvform import Dropped
 from hamlet.output.place import check_beside, staged
 from hamlet.planner.workload import Workload
 from hamlet.policies import Policy
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import takes
-from hamlet.spark import patterns, policies, policy_stream, specification_stream, specifications
+from hamlet.spark import patterns, policies, specifications
 from hamlet.spark.batch import destination
-from hamlet.spark.checkpoint import FilesRead
-from hamlet.spark.continuous import PROVIDER, ROCKSDB, QuerySink, Written, query_work
-from hamlet.spark.counters import ByKey, events_seen, noted_of, stats_of, summed
+from hamlet.spark.continuous import QuerySink, query_work
+from hamlet.spark.counters import events_seen, noted_of, stats_of, summed
+from hamlet.spark.events import Told
 from hamlet.spark.findings import unit_notes, warnings_of
-from hamlet.spark.following import going, notes_of, places
+from hamlet.spark.following import Prepare, Prepared, followed
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
@@ -45,7 +43,7 @@ from hamlet.spark.options import (
 )
 from hamlet.spark.output import written
 from hamlet.spark.query_batch import measured, partial_rows, tracing
-from hamlet.spark.scaling import CELLS_PER_SLICE, Plan, kept_plan, planned
+from hamlet.spark.scaling import Plan
 from hamlet.spark.session import session, translated, watched
 from hamlet.streams import Specification
 
@@ -241,7 +239,7 @@ def submit_stream(
     source: str,
     output: str,
     checkpoint: str,
-    **options: Unpack[specification_stream.SpecificationStreamOptions],
+    **options: Unpack[specifications.SpecificationStreamOptions],
 ) -> dict[str, Any]: ...
 @overload
 def submit_stream(
@@ -252,7 +250,7 @@ def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **op
     """Run a workload over a folder to which files are added, until it is stopped.
 
     A policy, a specification and a text of SQL run so, too, with the options of the ``submit_stream`` of
-    `hamlet.spark.policy_stream`, `hamlet.spark.specification_stream` and `hamlet.spark.patterns`.
+    `hamlet.spark.policies`, `hamlet.spark.specifications` and `hamlet.spark.patterns`.
 
     Files ``output/query=<name>/part-<micro-batch>-<number>.<format>`` appear as windows close. A job that was killed
     goes on from its checkpoint, and each row is in one file once, whoever reads the folder.
@@ -300,49 +298,33 @@ def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **op
     """
     match workload:
         case Policy():
-            return policy_stream.submit_stream(workload, source, output, checkpoint, **options)
+            return policies.submit_stream(workload, source, output, checkpoint, **options)
         case Specification():
-            return specification_stream.submit_stream(workload, source, output, checkpoint, **options)
+            return specifications.submit_stream(workload, source, output, checkpoint, **options)
         case str():
             return patterns.submit_stream(workload, source, output, checkpoint, **options)
     chosen = job_of(Stream, Options, options)
-    with places(output, checkpoint) as folder:
-        return _follow(workload, sources_of(source), folder, checkpoint, chosen)
+    sources = sources_of(source)
 
+    def prepared(checkpoint: str) -> Prepare:  # noqa: ARG001
+        events = opened(sources, workload, chosen)
 
-def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: str, chosen: Stream) -> dict[str, Any]:
-    """Run a continuous job, until it is stopped."""
-    asked, place = chosen.partitions, local_path(checkpoint)
-    checkpoint = checkpoint if place is None else str(place)
-    kept = kept_plan(checkpoint)
-    if kept is not None:
-        FilesRead(kept.folder(checkpoint), checkpoint).check()
-    events = opened(sources, workload, chosen)
-    ours = SparkSession.getActiveSession() is None
-    with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
-        dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
-        asked = asked if kept is not None else asked or default_partitions(spark)
-        cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
-        if ours:
-            spark.conf.set(PROVIDER, ROCKSDB)
+        def prepare(spark: SparkSession, cells: int, told: Told) -> Prepared:
+            def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
+                frame = events.follow(spark, chosen.files_per_batch, told, skip)
+                run = for_columns(chosen.run, frame.columns)
+                job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
+                if chosen.where is not None:
+                    job.look(chosen.choice)
+                return job, query_work(job, frame, chosen.lateness, chosen.late)
 
-        def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
-            frame = events.follow(spark, chosen.files_per_batch, lambda name, rows: dropped.add({name: rows}), skip)
-            run = for_columns(chosen.run, frame.columns)
-            job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
-            if chosen.where is not None:
-                job.look(chosen.choice)
-            return job, query_work(job, frame, chosen.lateness, chosen.late)
+            def running(plan: Plan) -> tuple[QueryWork, DataFrame]:
+                job, work = made(plan.read)
+                return work, job.everything()
 
-        def running(plan: Plan) -> tuple[QueryWork, DataFrame]:
-            job, work = made(plan.read)
-            return work, job.everything()
+            job, work = made(())
+            return Prepared(work, QuerySink(job.shipment, chosen.output_format), running)
 
-        job, work = made(())
-        layout = planned(spark, checkpoint, kept, work.slices, asked)
-        sink = QuerySink(job.shipment, chosen.output_format)
-        sink.prepare(folder)
-        written = Written(sink, folder)
-        going(spark, checkpoint, layout, chosen, written, running, ours=ours)
-    counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
-    return {**counts, "notes": notes_of(dropped.value)}
+        return prepare
+
+    return followed(output, checkpoint, chosen, chosen.partitions, default_partitions, prepared)

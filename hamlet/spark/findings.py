@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -21,12 +20,14 @@ from hamlet.findings import Part, Tally, Watch, of_numbers, of_tallies
 from hamlet.input.doubts import unit_doubt
 from hamlet.input.events import open_events
 from hamlet.language.schema import Schema
+from hamlet.output.result import Results
 from hamlet.parallel.run import rows_alone
 from hamlet.planner.workload import Workload
-from hamlet.spark.counters import Noted, noted_of, tallies_of
+from hamlet.spark.counters import noted_of, tallies_of
 from hamlet.spark.events import engine_batches
 from hamlet.spark.job import Job
 from hamlet.spark.layers import Done
+from hamlet.spark.tasks import Noted
 
 _COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
 MOST_TYPES = 1000  # of events, besides those that the workload names
@@ -121,10 +122,10 @@ class _Again:
     def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
         schema, events = self.job.schema, self.job.events
         names = list(dict.fromkeys([schema.clock.column, schema.type_column, *columns]))
-        frame: DataFrame = events.frame.select(*(events.columns[name][0] for name in names))
+        frame: DataFrame = events.select(names)
         yield from engine_batches(frame.toArrow().to_batches(), names, self.job.shipment.events)
 
-    def rerun(self, workload: Workload, part: Part, most: int) -> list[dict[str, Any]] | None:
+    def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
         """The rows of another workload over a part of the events, computed on the driver; None where they are many."""
         options = self.job.shipment.options
         columns = {each.name: getattr(options, each.name) for each in fields(options)}

@@ -15,13 +15,13 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hamlet.errors import DataError, OutputError, UnsupportedError
-from hamlet.input.csvform import CsvForm, Dropped
-from hamlet.input.files import event_files, open_path
+from hamlet.input.csvform import Dropped
+from hamlet.input.files import event_files
 from hamlet.input.files_protocol import Reader
-from hamlet.input.ordering import SortKey
 from hamlet.spark.checkpoint import FilesRead, is_begun, kept_columns, owned
 from hamlet.spark.continuous import OBSERVED, PROVIDER, ROCKSDB, Sink, Written, closed
 from hamlet.spark.counters import ByKey
+from hamlet.spark.events import Reading, Told
 from hamlet.spark.frames import Events
 from hamlet.spark.input import arriving, local_output, local_path
 from hamlet.spark.options import Follow
@@ -43,13 +43,24 @@ _LOOK = 2  # seconds between two looks at a job
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How the files of a folder are read; as of `hamlet.input.files.open_path`."""
+class Prepared:
+    """A job in its session.
 
-    key: SortKey
-    type_column: str
-    input_format: str | None = None
-    form: CsvForm = CsvForm()
+    Attributes
+    ----------
+    work : Work
+        As the job begins.
+    sink : Sink
+    running : callable
+        From a plan, the work and its events.
+    """
+
+    work: Work
+    sink: Sink
+    running: Callable[[Plan], tuple[Work, DataFrame]]
+
+
+Prepare = Callable[[SparkSession, int, Told], Prepared]  # from the number of cells, and who hears of rows left out
 
 
 def followed_folder(source: str) -> Path:
@@ -87,6 +98,55 @@ def places(output: str, checkpoint: str) -> Iterator[Path]:
         yield folder
 
 
+def followed(
+    output: str,
+    checkpoint: str,
+    chosen: Follow,
+    asked: int | None,
+    usual: Callable[[SparkSession], int],
+    opened: Callable[[str], Prepare],
+) -> dict[str, Any]:
+    """Run a job until it is stopped.
+
+    Parameters
+    ----------
+    output, checkpoint : str
+    chosen : Follow
+    asked : int or None
+        Slices.
+    usual : callable
+        How many there are where nobody has asked.
+    opened : callable
+        From the checkpoint, what prepares the job; what it finds wrong costs no JVM.
+
+    Returns
+    -------
+    dict
+        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
+    """
+    place = local_path(checkpoint)
+    checkpoint = checkpoint if place is None else str(place)
+    with places(output, checkpoint) as folder:
+        kept = kept_plan(checkpoint)
+        if kept is not None:
+            FilesRead(kept.folder(checkpoint), checkpoint).check()
+        prepare = opened(checkpoint)
+        ours = SparkSession.getActiveSession() is None
+        with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
+            if ours:
+                spark.conf.set(PROVIDER, ROCKSDB)
+            dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
+            asked = asked if kept is not None else asked or usual(spark)
+            cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
+            job = prepare(spark, cells, lambda name, rows: dropped.add({name: rows}))
+            layout = planned(spark, checkpoint, kept, job.work.slices, asked)
+            job.sink.prepare(folder)
+            written = Written(job.sink, folder)
+            _going(spark, checkpoint, layout, chosen, written, job.running, ours=ours)
+    counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
+    return {**counts, "notes": [*job.work.notes, *notes_of(dropped.value)]}
+
+
 def follow(
     source: str,
     output: str,
@@ -96,7 +156,7 @@ def follow(
     columns: Callable[[Reader], pa.Schema],
     plan: Callable[[Events, int], tuple[TimedWork, Sink]],
 ) -> dict[str, Any]:
-    """Run what goes by time over a folder, until it is stopped.
+    """Run what goes by time over a folder of this machine, until it is stopped; as `followed`.
 
     Parameters
     ----------
@@ -107,63 +167,33 @@ def follow(
         From the first file, the columns that are read and their types.
     plan : callable
         From the events, and the number of cells, what runs and where its rows go.
-
-    Returns
-    -------
-    dict
-        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
     """
-    path, place = followed_folder(source), local_path(checkpoint)
-    checkpoint = checkpoint if place is None else str(place)
-    with places(output, checkpoint) as folder:
-        kept = kept_plan(checkpoint)
-        if kept is not None:
-            FilesRead(kept.folder(checkpoint), checkpoint).check()
+    path = followed_folder(source)
 
-        def first() -> pa.Schema:
-            file = event_files(path)[0]
-            return columns(open_path(file, reading.key, reading.type_column, reading.input_format, reading.form))
+    def opened(checkpoint: str) -> Prepare:
+        known = kept_columns(checkpoint, lambda: columns(reading.open(event_files(path)[0])))
 
-        known = kept_columns(checkpoint, first)
-        ours = SparkSession.getActiveSession() is None
-        with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
-            dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
-            told = lambda name, rows: dropped.add({name: rows})  # noqa: E731
+        def prepare(spark: SparkSession, cells: int, told: Told) -> Prepared:
+            def arrived(skip: Sequence[str]) -> Events:
+                frame = arriving(spark, path, chosen.files_per_batch, reading, known, told, skip)
+                return Events(frame, tuple(known.names), known)
 
-            def arrived(skip: Sequence[str]) -> DataFrame:
-                form, key, types = reading.form, reading.key, reading.type_column
-                most, asked = chosen.files_per_batch, reading.input_format
-                return arriving(spark, path, most, key, types, asked, form, known, told, skip)
+            work, sink = plan(arrived(()), cells)
 
-            asked = chosen.slices if kept is not None else chosen.slices or spark.sparkContext.defaultParallelism
-            cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
-            work, sink = plan(Events(arrived(()), tuple(known.names), known), cells)
-            if ours:
-                spark.conf.set(PROVIDER, ROCKSDB)
-            layout = planned(spark, checkpoint, kept, work.slices, asked)
-            for name in sink.folders:
-                (folder / name).mkdir(parents=True, exist_ok=True)
-            written = Written(sink, folder)
+            def running(plan: Plan) -> tuple[Work, DataFrame]:
+                cut = work if plan.shares is None else work.again(plan.shares)
+                return cut, arrived(plan.read).select(work.events.names)
 
-            def numbered(skip: Sequence[str]) -> DataFrame:
-                frame = arrived(skip)
-                return frame.select(*(frame[f"c{known.names.index(name)}"] for name in work.events.names))
+            return Prepared(work, sink, running)
 
-            going(
-                spark,
-                checkpoint,
-                layout,
-                chosen,
-                written,
-                lambda plan: (work if plan.shares is None else work.again(plan.shares), numbered(plan.read)),
-                ours=ours,
-            )
-    notes = [*work.notes, *notes_of(dropped.value)]
-    counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
-    return {**counts, "notes": notes}
+        return prepare
+
+    return followed(
+        output, checkpoint, chosen, chosen.slices, lambda spark: spark.sparkContext.defaultParallelism, opened
+    )
 
 
-def going(
+def _going(
     spark: SparkSession,
     checkpoint: str,
     layout: Plan,

@@ -29,10 +29,10 @@ from hamlet.spark.layers import LAYERED, is_layered, layers, union_of
 from hamlet.spark.look import Choice
 from hamlet.spark.options import Products, check_choice, check_partitions
 from hamlet.spark.patterns import sql
-from hamlet.spark.policy_stream import policy_frame
+from hamlet.spark.policies import policy_frame
 from hamlet.spark.products import decided, made, put_together
 from hamlet.spark.session import check_pandas, translated
-from hamlet.spark.specification_stream import specification_frame
+from hamlet.spark.specifications import specification_frame
 from hamlet.streams import Specification
 from hamlet.streams.options import Options as StreamOptions
 
@@ -245,7 +245,7 @@ def _stream_policy(policy: Policy, events: DataFrame, options: dict[str, Any]) -
     slices, statistics = options.pop("slices", None), options.pop("statistics", None)
     check_partitions(slices)
     chosen = for_columns(made_of(OnlineOptions, options, ("slices", "statistics")), events.columns)
-    work, frame = policy_frame(policy, events_of(events, Options(**chosen.columns)), chosen, slices, statistics)
+    work, frame = policy_frame(policy, events_of(events, chosen), chosen, slices, statistics)
     return frame_of(work, closed(work, frame))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,12 +21,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hamlet.engine.options import Options
 from hamlet.errors import DataError
 from hamlet.input.clocked import kind_of
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.moments import needs_reading
 from hamlet.input.ordering import SortKey
+from hamlet.runtime.intake import ColumnOptions
 from hamlet.spark.parts import Part
 
 
@@ -56,8 +57,12 @@ class Events:
         fields = self.frame.schema.fields
         return {name: (col(field.name), field.dataType) for name, field in zip(self.names, fields, strict=True)}
 
+    def select(self, names: Iterable[str]) -> DataFrame:
+        """Some of the columns, in this order."""
+        return self.frame.select(*(self.columns[name][0] for name in names))
 
-def events_of(frame: DataFrame, options: Options) -> Events:
+
+def events_of(frame: DataFrame, options: ColumnOptions) -> Events:
     """The events of a DataFrame."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     fields = frame.schema.fields
@@ -112,3 +117,14 @@ def arrow_type(type: DataType, zone: str | None) -> pa.DataType:
 def arrow_schema(type: StructType) -> pa.Schema:
     """The Arrow types in which a task gives rows to Spark."""
     return pa.schema([pa.field(field.name, arrow_type(field.dataType, "UTC")) for field in type.fields])
+
+
+_UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
+
+
+def plain_in_spark(kind: pa.DataType) -> pa.DataType:
+    """The type of Spark that holds an Arrow type: no dictionaries, no unsigned integers, microseconds alone."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else _UNSIGNED.get(kind, kind)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    return pa.string() if pa.types.is_null(kind) else kind

@@ -7,7 +7,7 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,6 @@ from pyspark.sql.types import (
 
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
-from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import Folder, lacking, leaves, open_paths
 from hamlet.input.formats import format_of
 from hamlet.input.headers import names_at
@@ -53,14 +52,12 @@ from hamlet.language.schema import Schema
 from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.intake import for_columns
-from hamlet.spark.events import read_arrivals, read_files
+from hamlet.spark.events import Reading, Told, read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.look import Choice
 from hamlet.spark.options import QueryJob
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
-
-Told = Callable[[str, Dropped], None]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
 _TYPES: dict[pa.DataType, DataType] = {
@@ -187,7 +184,7 @@ class Elsewhere:
         self,
         spark: SparkSession,
         files: int | None,
-        told: Told | None = None,  # noqa: ARG002
+        told: Told,  # noqa: ARG002
         skip: Iterable[str] = (),  # noqa: ARG002
     ) -> DataFrame:
         """The events as they come, files that will be there included."""
@@ -221,10 +218,9 @@ class LocalFiles:
         input_format, form, choice = job.input_format, job.form, job.choice
         options = for_columns(job.run, names_at(paths, input_format, form))
         self._given = list(paths)
-        self._form = form
         self._key = SortKey(options.time_column, options.order_column)
         self._options = options
-        self._input_format = input_format
+        self._reading = Reading(self._key, options.type_column, input_format, form)
         reader = open_paths(paths, self._key, options.type_column, input_format, form)
         self._rows = reader.rows or 0
         schema: Schema = schema_of(
@@ -294,9 +290,7 @@ class LocalFiles:
         schema = plain_schema(values, self._key, self._options.type_column)
         return Loaded(Events(numbered, names, schema, parts), self._rows, self._plain, self._schema, self.notes)
 
-    def follow(
-        self, spark: SparkSession, files: int | None, told: Told | None = None, skip: Iterable[str] = ()
-    ) -> DataFrame:
+    def follow(self, spark: SparkSession, files: int | None, told: Told, skip: Iterable[str] = ()) -> DataFrame:
         """The events as they come, files that will be there included; columns and types are those of the files now.
 
         `told` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
@@ -308,19 +302,7 @@ class LocalFiles:
                 "into the files"
             )
         known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
-        frame = arriving(
-            spark,
-            source,
-            files,
-            self._key,
-            self._options.type_column,
-            self._input_format,
-            self._form,
-            known,
-            told,
-            skip,
-        )
-        return frame.toDF(*known.names)
+        return arriving(spark, source, files, self._reading, known, told, skip).toDF(*known.names)
 
     def _carried(self) -> tuple[StructType, pa.Schema]:
         """The columns as tasks give them to Spark: numbered, and by name in Arrow's types."""
@@ -344,10 +326,9 @@ class LocalFiles:
 
     def _by_tasks(self, spark: SparkSession) -> DataFrame:
         schema, arrow = self._carried()
-        column = self._options.type_column
         chosen = self._chosen()
         files = [each for each in self._files if chosen.get(each.path, (0,))] or self._files[:1]
-        read = partial(read_files, files, self._key, column, self._input_format, self._form, arrow)
+        read = partial(read_files, files, self._reading, arrow)
         count = len(files)
         return mapped(spark.range(0, count, 1, count), read, schema)
 
@@ -364,12 +345,9 @@ def arriving(
     spark: SparkSession,
     folder: Path,
     files: int | None,
-    key: SortKey,
-    type_column: str,
-    input_format: str | None,
-    form: CsvForm,
+    reading: Reading,
     known: pa.Schema,
-    told: Told | None = None,
+    told: Told,
     skip: Iterable[str] = (),
 ) -> DataFrame:
     """The events of a folder as files come, in numbered columns; `known` are the columns and types that they have.
@@ -377,9 +355,7 @@ def arriving(
     `told` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
     """
     schema, arrow = carried(known)
-    read = partial(
-        read_arrivals, key, type_column, input_format, form, told or (lambda *_: None), known, arrow, frozenset(skip)
-    )
+    read = partial(read_arrivals, reading, told, known, arrow, frozenset(skip))
     return mapped(followed_paths(spark, folder, files), read, schema)
 
 

@@ -44,7 +44,7 @@ from hamlet.parallel.routing.routes import Route, routes
 from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload, workload_of
-from hamlet.spark.counters import CLASS, DECIDED, NOTED, ROWS, SLICE, Counters, Noted, Stats, counted
+from hamlet.spark.counters import CLASS, DECIDED, NOTED, ROWS, SLICE, Counters, Stats, counted
 from hamlet.spark.filter import Predicates, in_period, usable
 from hamlet.spark.frames import Events, arrow_schema
 from hamlet.spark.look import Choice, seen
@@ -159,8 +159,8 @@ class Job:
 
         self.looks = partial(seen, shipment, names, choice, watch, stats)
         test = self._pushed(choice, condition)
-        given = events.frame if test is None else events.frame.where(test)
-        chosen = given.select(*(events.columns[name][0] for name in names))
+        given = events if test is None else replace(events, frame=events.frame.where(test))
+        chosen = given.select(names)
         self.events = replace(events, frame=mapped(chosen, self.looks, chosen.schema), names=names)
 
     def _pushed(self, choice: Choice, condition: Filter | None) -> Column | None:
@@ -187,7 +187,8 @@ class Job:
         """The events that some class may use, narrowed to what the classes read."""
         columns = self.events.columns
         wanted = [usable(self.compiled.classes[route.number], self.schema, columns) for route in routes]
-        return self._narrowed(self.events.frame.where(reduce(or_, wanted)), routes)
+        usable_ones = replace(self.events, frame=self.events.frame.where(reduce(or_, wanted)))
+        return usable_ones.select(columns_of(routes, self.schema))
 
     def over(self, routes: Routes, make: Callable[[Batches], Batches], type: StructType) -> DataFrame:
         """What tasks make of the events that some class may use, in any order, with the columns that the classes read.
@@ -227,10 +228,7 @@ class Job:
 
     def everything(self) -> DataFrame:
         """All events, narrowed to what the classes read."""
-        return self._narrowed(self.events.frame, self.routes)
-
-    def _narrowed(self, frame: DataFrame, routes: Routes) -> DataFrame:
-        return frame.select(*(self.events.columns[name][0] for name in columns_of(routes, self.schema)))
+        return self.events.select(columns_of(self.routes, self.schema))
 
     def measure(self, *, balance: bool, semijoin: bool) -> dict[str, int]:
         """Look at keys and times in one more scan of the input, and spread the work by what was found.
@@ -416,10 +414,7 @@ def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> 
     slice = context.partitionId() if kernel.slice is None else kernel.slice
     # Where slices come with the events, who sent them has counted them.
     found[SLICE, slice] = {"received": kernel.received, "sent": kernel.received if kernel.slice is None else 0}
-    found |= {
-        (NOTED, number): Noted(each.met, each.without, kernel.first, each.paths)
-        for number, each in kernel.shown.items()
-    }
+    found |= {(NOTED, number): each for number, each in kernel.noted.items()}
     if kernel.decisions is not None:
         found[DECIDED, routes[0].number] = kernel.decisions
     counted(stats, found)

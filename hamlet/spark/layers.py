@@ -108,7 +108,7 @@ def looked_at(
     read = () if where is None else Filter(where, shipment.schema()).columns
     needed = {*options.columns_of(workload), *read}
     names = tuple(name for name in events.names if name in needed)
-    chosen = events.frame.select(*(events.columns[name][0] for name in names))
+    chosen = events.select(names)
     look = partial(seen, shipment, names, Choice(where), watch, stats)
     return mapped(chosen, look, chosen.schema).toDF(*names)
 

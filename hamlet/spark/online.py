@@ -214,6 +214,7 @@ class QueryWork:
     slicing: Slicing
     lateness: int
     late: str
+    notes = ()
 
     @property
     def slices(self) -> int:

@@ -299,7 +299,7 @@ class PolicySubmitOptions(MonitorFrameOptions, OnceOptions, total=False):
 
 
 class PolicyStreamOptions(MonitorOptions, FollowOptions, total=False):
-    """The options of `hamlet.spark.policy_stream.submit_stream`, by name."""
+    """The options of `hamlet.spark.policies.submit_stream`, by name."""
 
     statistics: Rates | None
 
@@ -341,7 +341,7 @@ class PolicyBatch(PolicyFrame, Once):
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyStream(Follow):
-    """How `hamlet.spark.policy_stream.submit_stream` runs.
+    """How `hamlet.spark.policies.submit_stream` runs.
 
     Attributes
     ----------

@@ -155,16 +155,17 @@ class Columns:
         self._spark, self._meaning, self._reports = spark, meaning, reports
         self.names = [each for each in types.names if each != INPUT]
         self._types = types
-        keys = [f"({each.text}) AS {_KEY.format(i)}" for i, each in enumerate(meaning.partition)]
-        order = [f"({each.text}) AS {_ORDER.format(i)}" for i, each in enumerate(meaning.order)]
-        self._inner = f"SELECT {', '.join(['*', *keys, *order])} FROM {view}"
+        added: list[str] = []  # columns of expressions; what is a column already is exchanged once
+        self.keys = [self._named(each.text, _KEY.format(i), added) for i, each in enumerate(meaning.partition)]
+        self.order = [self._named(each.text, _ORDER.format(i), added) for i, each in enumerate(meaning.order)]
+        self._inner = f"SELECT {', '.join(['*', *added])} FROM {view}"
         items = [
-            f"{_ORDER.format(i)} {'DESC' if each.descending else 'ASC'} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
-            for i, each in enumerate(meaning.clause.order)
+            f"{column} {'DESC' if each.descending else 'ASC'} NULLS {'FIRST' if each.nulls_first else 'LAST'}"
+            for column, each in zip(self.order, meaning.clause.order, strict=True)
         ]
-        self._partition = ", ".join(_KEY.format(i) for i in range(len(keys)))
+        self._partition = ", ".join(self.keys)
         self._items = ", ".join([*items, INPUT])
-        by = f"PARTITION BY {self._partition} " if keys else ""
+        by = f"PARTITION BY {self._partition} " if self.keys else ""
         self._over = f"WINDOW {_WINDOW} AS ({by}ORDER BY {self._items})"
         self.computed: dict[str, str] = {}  # columns by their texts
         self._kinds: dict[str, str] = {}
@@ -221,10 +222,20 @@ class Columns:
     def column(self, text: str) -> str:
         """The column of the rows in order that an expression is."""
         if text not in self.computed:
-            bare = text.strip()
-            own = next((each for each in self.names if bare in (each, quoted(each))), None)
-            self.computed[text] = own or f"__hamlet_column_{len(self.computed)}"
+            self.computed[text] = self._own(text) or f"__hamlet_column_{len(self.computed)}"
         return self.computed[text]
+
+    def _own(self, text: str) -> str | None:
+        """The column of the table that an expression is."""
+        bare = text.strip()
+        return next((each for each in self.names if bare in (each, quoted(each))), None)
+
+    def _named(self, text: str, name: str, added: list[str]) -> str:
+        """The column that an expression is, as an identifier; one of a name that is added where it is none."""
+        own = self._own(text)
+        if own is None:
+            added.append(f"({text}) AS {name}")
+        return name if own is None else quoted(own)
 
     def frame(self) -> DataFrame:
         """The rows in order with all columns that have been asked for."""
@@ -281,6 +292,8 @@ def _kind_of(kind: DataType) -> str:
     """The kernel's kind of a type of Spark's."""
     if isinstance(kind, _WHOLE):
         return "int"
+    if kind == StringType():  # of no collation: equal texts are the same
+        return "code"
     if isinstance(kind, DecimalType) and kind.precision <= 18:
         return f"decimal:{kind.scale}"
     known: list[tuple[type[DataType], str]] = [(DoubleType, "real"), (BooleanType, "bool")]
@@ -323,7 +336,7 @@ class Clause:
         columns, layout = self.columns, self.layout
         known = len(self.reports.errors)
         columns.check_order()
-        layout.keys = [columns.column(_KEY.format(place)) for place in range(len(self.meaning.partition))]
+        layout.keys = [columns.column(each) for each in columns.keys]
         texts = self._conditions()
         try:
             self._within()
@@ -379,7 +392,7 @@ class Clause:
             wrong = "NULL" if is_null else "negative"
             self.reports.error(f"WITHIN must not be {wrong}", span, "WITHIN INTERVAL '1' HOUR")
             return
-        time = _ORDER.format(0)
+        time = self.columns.order[0]
         deadline = f"{time} + ({text})"
         self.columns.computed[f"CAST({time} AS {self.columns.type_of(deadline).simpleString()})"] = TIME
         self.columns.computed[deadline] = DEADLINE

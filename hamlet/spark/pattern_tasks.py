@@ -19,7 +19,7 @@ from hamlet.patterns.match.evaluate import SKIPS, Meaning, labelled, matches_of,
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.labelled import Labelled, Numbers, Points, count, target
 from hamlet.patterns.match.measures import members_of
-from hamlet.patterns.match.ordered import Ordered
+from hamlet.patterns.match.ordered import Ordered, codes_of_texts
 from hamlet.patterns.match.search import Searching, search
 from hamlet.spark.pattern_columns import (
     AT,
@@ -127,7 +127,8 @@ class ClauseTask:
         def natively(steps: Table) -> Matches:
             assert self.layout.native is not None
             tables, programs = self.layout.native
-            tables.columns = [numbers_of(table.column(name), kind) for name, kind in self.layout.numbers]
+            codes: dict[str, int] = {}
+            tables.columns = [numbers_of(table.column(name), kind, codes) for name, kind in self.layout.numbers]
             known = tables, programs
             found = Searching(meaning, ordered, steps, horizon, reports, self.max_steps, "", True, known)
             try:
@@ -250,9 +251,13 @@ def bits_of(column: pa.ChunkedArray) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(column.cast(pa.uint8()).to_numpy(), np.uint8)
 
 
-def numbers_of(column: pa.ChunkedArray, kind: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
-    """A column as the kernel reads it: int64 or float64, and where it is NULL."""
+def numbers_of(
+    column: pa.ChunkedArray, kind: str, codes: dict[str, int] | None = None
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
+    """A column as the kernel reads it: int64 or float64, and where it is NULL; `codes` has those of texts."""
     values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if kind == "code":
+        return codes_of_texts(values, {} if codes is None else codes)
     nulls = np.ascontiguousarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
     if kind == "real":
         return np.ascontiguousarray(values.fill_null(0.0).to_numpy(zero_copy_only=False), np.float64), nulls

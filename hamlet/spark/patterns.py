@@ -40,7 +40,7 @@ from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.evaluate import Meaning, distinct_columns, read_clause
+from hamlet.patterns.match.evaluate import Meaning, distinct_names, read_clause
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.ordered import INPUT
 from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator, word_in
@@ -49,10 +49,12 @@ from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import made_of
 from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
-from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late, put_in_place
 from hamlet.spark.counters import ByKey
+from hamlet.spark.events import Reading, Told
 from hamlet.spark.following import Watch, awaited, followed_folder, notes_of, places
-from hamlet.spark.input import Told, arriving, local_path
+from hamlet.spark.frames import plain_in_spark
+from hamlet.spark.input import arriving, local_path
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Clause as SparkClause
 from hamlet.spark.pattern_columns import Columns, SparkAggregates, said
@@ -66,7 +68,6 @@ from hamlet.spark.slices import mapped
 
 _ROWS = "hamlet_rows"
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
-_UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 _naming = RLock()  # views of a session have names: one text at a time
 
 
@@ -275,20 +276,14 @@ def _following(
     spark: SparkSession, folder: Path, checkpoint: str, name: str, chosen: PatternStream, told: Told
 ) -> DataFrame:
     """The rows of a folder as files come, in the columns of its first file."""
-    key = SortKey("")
+    reading = Reading(SortKey(""), "", chosen.input_format, chosen.form)
 
     def columns() -> pa.Schema:
-        reader = open_path(event_files(folder)[0], key, "", chosen.input_format, chosen.form)
-        fields = []
-        for each in reader.schema:
-            kind = each.type.value_type if pa.types.is_dictionary(each.type) else each.type
-            kind = pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else kind
-            fields.append(pa.field(each.name, pa.string() if pa.types.is_null(kind) else kind))
-        return pa.schema(fields)
+        schema = reading.open(event_files(folder)[0]).schema
+        return pa.schema([pa.field(each.name, plain_in_spark(each.type)) for each in schema])
 
     known = kept_columns(checkpoint, columns, name)
-    frame = arriving(spark, folder, chosen.files_per_batch, key, "", chosen.input_format, chosen.form, known, told)
-    return frame.toDF(*known.names)
+    return arriving(spark, folder, chosen.files_per_batch, reading, known, told).toDF(*known.names)
 
 
 class _Written:
@@ -304,11 +299,8 @@ class _Written:
         beside = self._folder.parent / f".batch-{batch:08}-{self._folder.name}"
         shutil.rmtree(beside, ignore_errors=True)
         self.rows += _write(frame, beside, self._format)
-        for old in self._folder.glob(f"part-{batch:08}-*"):
-            old.unlink()
-        for fresh in beside.glob("part-*"):
-            if fresh.stat().st_size:
-                fresh.replace(self._folder / fresh.name.replace("part-", f"part-{batch:08}-", 1))
+        fresh = [each for each in beside.glob("part-*") if each.stat().st_size]
+        put_in_place(fresh, self._folder, f"part-{batch:08}-")
         shutil.rmtree(beside)
         self.batches += 1
 
@@ -492,7 +484,7 @@ class _Text:
 
     def _matched(self, frame: DataFrame, number: int, place: int, clause: Clause, views: _Views) -> DataFrame:
         """The rows of a clause over those of its table."""
-        frame = frame.toDF(*(name for name, _ in distinct_columns([(name, "") for name in frame.columns])))
+        frame = frame.toDF(*distinct_names(frame.columns))
         if frame.isStreaming:
             return self._followed(frame, number, place, clause)
         script, statement = self._script, self._script.statements[number]
@@ -637,10 +629,7 @@ def _schema_of(schema: pa.Schema, reports: Reports, clause: Clause) -> pa.Schema
     """The types of a clause's rows as Spark has them; what it lacks is reported."""
     fields = []
     for each in schema:
-        found = each.type.value_type if pa.types.is_dictionary(each.type) else _UNSIGNED.get(each.type, each.type)
-        if pa.types.is_timestamp(found):
-            found = pa.timestamp("us", found.tz)
-        fields.append(pa.field(each.name, found))
+        fields.append(pa.field(each.name, plain_in_spark(each.type)))
         if not _is_known(fields[-1]):
             measure = next((one for one in clause.measures if one.name == each.name), None)
             reports.error(

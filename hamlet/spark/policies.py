@@ -1,44 +1,51 @@
 """Policies on Spark: a slice of the valuations, or of time, per task.
 
-Every task of `submit` reads the input by itself (`hamlet.spark.policy_tasks`). A DataFrame's events are routed where
-they are, and shuffled to their slices.
+Every task of `submit` reads the input by itself (`hamlet.spark.policy_tasks`). The events of a DataFrame, and of a
+folder that grows, are routed where they are, and shuffled to their slices (`hamlet.spark.policy_work`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from hamlet.engine.options import Options
-from hamlet.errors import DataError
-from hamlet.input.input_schema import schema_of
+from hamlet.input.files_protocol import Reader
+from hamlet.input.headers import names_at
 from hamlet.input.ordering import SortKey
-from hamlet.input.widening import cast, conform
-from hamlet.parallel.routing.joint import JointSlicer
-from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of
+from hamlet.parallel.routing.rates import Rates
 from hamlet.parallel.routing.rates import rates_from as rates_of_formula
 from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
-from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.logs.source import texts_of
 from hamlet.policies.logs.tables import Tables
+from hamlet.policies.options import OnlineOptions
 from hamlet.policies.runner import PolicyRunner
-from hamlet.policies.syntax.formula import per_second_of
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import made_of, takes
-from hamlet.spark.batch import destination, seen_by_all, written_shares
+from hamlet.spark.batch import closed_once, destination, seen_by_all, written_shares
+from hamlet.spark.continuous import Sink, TimedSink, frame_of
+from hamlet.spark.events import Reading
+from hamlet.spark.following import follow
 from hamlet.spark.frames import Events, events_of
-from hamlet.spark.options import MonitorFrameOptions, PolicyBatch, PolicyFrame, PolicySubmitOptions
-from hamlet.spark.packets import as_bytes, from_bytes
-from hamlet.spark.policy_tasks import PolicyShares, Reading, Shipment, shares_of, shipment_of, summed
+from hamlet.spark.options import (
+    MonitorFrameOptions,
+    PolicyBatch,
+    PolicyFrame,
+    PolicyStream,
+    PolicyStreamOptions,
+    PolicySubmitOptions,
+    job_of,
+)
+from hamlet.spark.policy_tasks import Input, PolicyShares, shares_of, shipment_of, summed
+from hamlet.spark.policy_work import PolicyWork, check_verdicts, policy_work
 from hamlet.spark.session import check_pandas, session, translated
-from hamlet.spark.slices import in_slices, mapped
+from hamlet.spark.sliced import TimedWork
+
+_TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 
 
 @takes(PolicyBatch)
@@ -84,7 +91,7 @@ def submit(
     paths = seen_by_all(source)
     place = destination(output, chosen, paths)
     shipment = shipment_of(policy, chosen.negate, chosen.open_end, chosen.time_points)
-    ways = Reading(paths[0] if len(paths) == 1 else paths, chosen.reading)
+    ways = Input(paths[0] if len(paths) == 1 else paths, chosen.reading)
     opened = ways.open(policy, chosen.time_points)
     runner = shipment.runner(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
     with session(chosen.master) as spark, translated():
@@ -129,105 +136,100 @@ def monitor(policy: Policy, events: DataFrame, **options: Unpack[MonitorFrameOpt
         As `submit`.
     """
     chosen = made_of(PolicyFrame, options)
-    columns = for_columns(Options(**chosen.columns), events.columns)
+    run = OnlineOptions(negate=chosen.negate, open_end=chosen.open_end, **chosen.columns)
+    run = for_columns(run, events.columns)
     check_pandas()
     with translated():
-        job = _FrameJob(shipment_of(policy, chosen.negate, chosen.open_end), events_of(events, columns), columns)
-        return job.rows(chosen.slices or events.sparkSession.sparkContext.defaultParallelism)
+        work, frame = policy_frame(policy, events_of(events, run), run, chosen.slices)
+        return frame_of(work, closed_once(work, frame))
 
 
-class _FrameJob:
-    """A policy over the events of a DataFrame."""
-
-    def __init__(self, shipment: Shipment, events: Events, options: Options) -> None:
-        self._tasks = FrameTasks(shipment, events.schema, options)
-        names = self._tasks.schema.names
-        self._frame = events.frame.select(*(events.columns[name][0].alias(name) for name in names))
-
-    def rows(self, slices: int) -> DataFrame:
-        """The rows as a DataFrame."""
-        tasks = self._tasks
-        schema = tasks.runner().schemas[0]
-        formula = goal(tasks.shipment.policy.formula, tasks.shipment.negate)[0]
-        if not dimensions_of(formula):
-            slices = 1  # cut by time only where tasks read files themselves
-        slicer = JointSlicer(formula, slices)
-        packets = mapped(self._frame, partial(tasks.routed, slicer), "slice int, events binary")
-        task = partial(tasks.monitored, slicer, self._steps())
-        return mapped(in_slices(packets, slices), task, from_arrow_schema(schema))
-
-    def _steps(self) -> pa.Table:
-        """All time-points: the distinct values of time and order, in order."""
-        names = self._tasks.key.names
-        found = self._frame.select(*names).distinct().toArrow()
-        return found.sort_by([(name, "ascending") for name in names]).combine_chunks()
+def policy_frame(
+    policy: Policy, events: Events, options: OnlineOptions, slices: int | None, statistics: Rates | None = None
+) -> tuple[PolicyWork, DataFrame]:
+    """A policy over a DataFrame, and the columns that it reads."""
+    count = slices or events.frame.sparkSession.sparkContext.defaultParallelism
+    work = policy_work(policy, events.schema, options, count, statistics)
+    return work, events.select(work.events.names)
 
 
-class FrameTasks:
-    """What tasks do with the events of a DataFrame; goes to every worker."""
+# ---------------------------------------------------------------------------------------------- folders
 
-    def __init__(self, shipment: Shipment, schema: pa.Schema, options: Options) -> None:
-        self.shipment = shipment
-        wanted = {atom.predicate for atom in atoms_of(shipment.policy.formula, ())}
-        self.key = key = SortKey(options.time_column, options.order_column, "the DataFrame")
-        self._tables = partial(Tables, shipment.policy.signature, wanted, schema, key, options.type_column)
-        names = dict.fromkeys([*key.names, options.type_column, *self._tables().columns])
-        missing = [name for name in names if name not in schema.names]
-        if missing:
-            raise DataError(f"the DataFrame has no column {missing[0]!r}; it has {', '.join(schema.names)}")
-        self.schema = pa.schema([schema.field(name) for name in names])
-        self.clock = schema_of(self.schema, key, options.type_column, options.time_unit, source="the DataFrame").clock
-        self._time_type, self.per_second = self.clock.shown_type, per_second_of(self.clock)
 
-    def runner(self) -> PolicyRunner:
-        """What evaluates the policy."""
-        return self.shipment.runner(self._time_type, self.per_second)
+@takes(PolicyStream, OnlineOptions, without=["run"])
+def submit_stream(
+    policy: Policy, source: str, output: str, checkpoint: str, **options: Unpack[PolicyStreamOptions]
+) -> dict[str, Any]:
+    """Monitor the files of a folder and those that are added to it, until the job is stopped.
 
-    def routed(self, slicer: JointSlicer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Events as packets for the slices that need them."""
-        for batch in batches:
-            needs = self.needs(slicer, conform(batch, self.schema))
-            pairs = [(slice, np.nonzero(needs[:, slice])[0]) for slice in range(slicer.slices)]
-            pairs = [(slice, rows) for slice, rows in pairs if len(rows)]
-            packets = [as_bytes(batch.take(pa.array(rows))) for _, rows in pairs]
-            numbers = pa.array([slice for slice, _ in pairs], pa.int32())
-            yield pa.RecordBatch.from_arrays([numbers, pa.array(packets, pa.binary())], ["slice", "events"])
+    Parameters
+    ----------
+    policy : Policy
+    source : str
+        A folder of Parquet, CSV or JSON lines files; the first of them must be there, since it says of what type times
+        are.
+    output : str
+        A directory; rows are written as ``policy=<name>/part-<micro-batch>-<slice>.<format>`` once they are decided.
+    checkpoint : str
+        Where the job keeps its place and the monitors of its slices; a job that was killed goes on from there.
+    slices : int, optional
+        Of the policy's valuations; by default the session's parallelism.
+    statistics : Rates, optional
+        Of the policy's predicates; heavy values get shares of their own. By default all predicates count alike.
+    output_format : {'parquet', 'csv', 'json', 'monpoly'}
+    input_format, delimiter, bad_rows, missing_columns, master, trigger, available_now, files_per_batch, verbose, conf,
+    log_level
+        As for `hamlet.spark.submit_stream`.
+    **options
+        Of `hamlet.policies.Monitor`.
 
-    def chunks(self, batch: pa.RecordBatch) -> Iterator[LogChunk]:
-        """Events as relations; each is a time-point."""
-        yield from self._tables(time_points="event").feed(batch)
+    Returns
+    -------
+    dict
+        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
 
-    def needs(self, slicer: JointSlicer, batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Which slices need which events; of shape (rows, slices)."""
-        needs = np.zeros((batch.num_rows, slicer.slices), np.bool_)
-        for chunk in self.chunks(batch):
-            for slice, part in enumerate(slicer.route(chunk)):
-                for points, _ in part.relations.values():
-                    needs[points, slice] = True
-        return needs
+    Raises
+    ------
+    HamletError
+        A user's mistake.
+    JobError
+        If Spark cannot go on.
+    """
+    chosen = job_of(PolicyStream, OnlineOptions, options)
+    run = for_columns(chosen.run, names_at([source], chosen.input_format, chosen.form))
+    runner = PolicyRunner([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
+    check_verdicts(run)
+    texts = texts_of(each for each in policy.signature if (each.name, each.arity) in runner.predicates)
+    form = replace(chosen.form, texts=texts)
+    reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, form)
 
-    def monitored(
-        self, slicer: JointSlicer, steps: pa.Table, batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows of one slice."""
-        parts: list[pa.RecordBatch] = []
-        slice = -1
-        for batch in batches:
-            for number, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
-                slice = number
-                parts += from_bytes(data.as_buffer())
-        if slice < 0:
-            return
-        # Rows of no type stand for the time-points at which the slice has no event.
-        empty = {name: pa.nulls(steps.num_rows, self.schema.field(name).type) for name in self.schema.names}
-        for name in self.key.names:
-            empty[name] = cast(steps.column(name), self.schema.field(name).type, name)
-        everything = pa.Table.from_batches([conform(batch, self.schema) for batch in parts])
-        both = pa.concat_tables([pa.table(empty, self.schema), everything])
-        ordered = both.sort_by([(name, "ascending") for name in self.key.names])
-        runner = self.runner()
-        tables = self._tables()
-        for _, rows in runner.run(tables.chunks(ordered.combine_chunks().to_batches(max_chunksize=1 << 17))):
-            mine = slicer.keep(rows, slice)
-            if mine.num_rows:
-                yield mine.cast(runner.schemas[0])
+    def columns(reader: Reader) -> pa.Schema:
+        return _columns_of(policy, runner, run, reader)
+
+    def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
+        work = policy_work(policy, events.schema, run, slices, chosen.statistics, adaptive=chosen.adaptive)
+        name, form = policy.name, chosen.output_format
+        return work, TimedSink(work, "policy", name, form, tuples=tuple(runner.tuples[0]))
+
+    return follow(source, output, checkpoint, chosen, reading, columns, plan)
+
+
+def _columns_of(policy: Policy, runner: PolicyRunner, options: OnlineOptions, reader: Reader) -> pa.Schema:
+    """The columns that are read, with the types that they have in the first file or the signature."""
+    key = SortKey(options.time_column, options.order_column, reader.name)
+    wanted = runner.predicates
+    tables = Tables(policy.signature, wanted, reader.schema, key, options.type_column, open_columns=True)
+    said = {
+        name: _TYPES[kind]
+        for each in policy.signature
+        if (each.name, each.arity) in wanted
+        for name, kind in zip(each.attributes, each.types, strict=True)
+        if name is not None
+    }
+    fields = [reader.schema.field(name) for name in dict.fromkeys([*key.names, options.type_column])]
+    for name in tables.columns:
+        kind = reader.schema.field(name).type if name in reader.schema.names else pa.null()
+        wide = pa.types.is_decimal(kind) and said[name] == pa.int64()
+        if name not in key.names:
+            fields.append(pa.field(name, kind if wide else said[name]))
+    return pa.schema([field.with_nullable(True).remove_metadata() for field in fields])

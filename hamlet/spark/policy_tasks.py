@@ -80,7 +80,7 @@ def _parsed(text: str, signature: str, name: str, source: str) -> Policy:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Input:
     """How tasks read the input of `submit`.
 
     Attributes
@@ -134,7 +134,7 @@ class Share:
     block: Block | None = None
 
 
-def shares_of(shipment: Shipment, ways: Reading, opened: Source, slices: int, statistics: Rates | None) -> list[Share]:
+def shares_of(shipment: Shipment, ways: Input, opened: Source, slices: int, statistics: Rates | None) -> list[Share]:
     """What the tasks are: blocks of time where the input can be read in parts, and cells of valuations."""
     formula = goal(shipment.policy.formula, shipment.negate)[0]
     free = bool(dimensions_of(formula))
@@ -205,7 +205,7 @@ class PolicyShares:
     """A policy whose tasks read files; as `hamlet.spark.batch.Sharing`."""
 
     shipment: Shipment
-    ways: Reading
+    ways: Input
     tuples: Sequence[str] | None
     kind = "policy"
 
@@ -222,7 +222,7 @@ class PolicyShares:
 class PolicyShare:
     """A share in its task."""
 
-    def __init__(self, shipment: Shipment, ways: Reading, share: Share) -> None:
+    def __init__(self, shipment: Shipment, ways: Input, share: Share) -> None:
         self._policy, self._share = shipment.policy, share
         self._source = ways.open(self._policy, shipment.time_points, share.block)
         self._runner = shipment.runner(self._source.time_type, self._source.per_second)

@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.parallel.time.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_dear, too_few
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
-from hamlet.spark.counters import BORDERS, CLASS, FOLDED, NOTED, SLICE, Counters, Noted, Stats, counted
+from hamlet.spark.counters import BORDERS, CLASS, FOLDED, NOTED, SLICE, Counters, Stats, counted
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
 from hamlet.spark.slices import Batches, mapped
@@ -91,7 +91,7 @@ def _measured(job: Job) -> DataFrame:
     given, type = job.given, from_arrow_schema(SCHEMA)
     if given.parts is not None:
         return job.over_parts(given.parts, names, None, task, type)
-    return mapped(given.frame.select(*(given.columns[name][0] for name in names)), task, type)
+    return mapped(given.select(names), task, type)
 
 
 def made(job: Job, cut: Cut, stats: Accumulator[Stats] | None = None) -> DataFrame:
@@ -148,9 +148,7 @@ def _count(task: ChunkTask, stats: Accumulator[Stats] | None, what: str = CLASS)
     if context is None:
         return
     found: dict[tuple[str, int], Counters] = {(what, number): each for number, each in task.stats.items()}
-    for number, each in task.shown.items():
-        place = number if what == CLASS else -1 - number
-        found[NOTED, place] = Noted(each.met, each.without, task.first, each.paths)
+    found |= {(NOTED, number if what == CLASS else -1 - number): each for number, each in task.noted.items()}
     if task.received:
         found[SLICE, context.partitionId()] = {"received": task.received, "sent": task.received}
     counted(stats, found)

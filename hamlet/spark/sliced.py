@@ -87,6 +87,10 @@ class Work(Protocol):
     def slices(self) -> int:
         """How many there are."""
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a user should know of how it runs."""
+
     def packed(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Events as `PACKED`: for every batch a row per slice."""
 
@@ -134,6 +138,13 @@ class Submonitor(Protocol):
 
     def save(self) -> bytes:
         """What it is."""
+
+
+class Timing(Protocol):
+    """What says when events are."""
+
+    def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
+        """Ticks, and what orders events of one tick; raises DataError where there is none."""
 
 
 class TimedWork(ABC):
@@ -278,10 +289,9 @@ class TimedSlice:
         assert self._before is not None
         assert self._first is not None
         self._monitor = self._work.monitor(self._slice, self._first, None)
-        events = _whole(self._past)
+        events = whole(self._past)
         if events is not None:
-            steps = events.column(2).to_numpy() == STEP
-            self._monitor.push(events.column(0).to_numpy(), events.select(events.schema.names[len(_HEAD) :]), steps)
+            self._monitor.push(*given(events))
         self._monitor.advance(self._before - self._work.lateness)
         self._monitor.points = points
 
@@ -324,19 +334,17 @@ class TimedSlice:
         mark = self.latest - work.lateness
         if self._monitor is None and mark > self._first:  # up to here an earlier event may have come
             self._monitor = work.monitor(self._slice, self._first, None)
-        events = _whole([*self._held, *fresh])
+        events = whole([*self._held, *fresh])
         self._held = []
         rows: list[pa.RecordBatch] = []
         if events is not None:
-            ordered = self._ordered(events)
-            ticks: Int64Array = ordered.column(0).to_numpy()
-            cut = int(np.searchsorted(ticks, mark)) if self._monitor is not None else 0
-            if cut < len(ticks):
+            ordered = in_order(work, events)
+            cut = int(np.searchsorted(ordered.column(0).to_numpy(), mark)) if self._monitor is not None else 0
+            if cut < ordered.num_rows:
                 self._held = [ordered.slice(cut)]
             if cut and self._monitor is not None:
                 ready = ordered.slice(0, cut)
-                steps = ready.column(2).to_numpy() == STEP
-                rows += self._monitor.push(ticks[:cut], ready.select(ready.schema.names[len(_HEAD) :]), steps)
+                rows += self._monitor.push(*given(ready))
                 if work.reach is not None:
                     self._past.append(ready)
         if self._monitor is not None:
@@ -349,7 +357,7 @@ class TimedSlice:
 
     def _forget(self, tick: int) -> None:
         """Leave out events before a tick."""
-        events = _whole(self._past)
+        events = whole(self._past)
         if events is None:
             return
         begin = int(np.searchsorted(events.column(0).to_numpy(), tick))
@@ -359,10 +367,10 @@ class TimedSlice:
 
     def _in_time(self) -> list[pa.RecordBatch]:
         """The events of this micro-batch in the order of arrival, without those that are late."""
-        events = _whole(self._taken)
+        events = whole(self._taken)
         if events is None:
             return []
-        events = events.take(pa.array(np.argsort(events.column(1).to_numpy(), kind="stable")))
+        events = as_read(events)
         if self._before is None:
             return [events]
         bound = self._before - self._work.lateness
@@ -382,20 +390,11 @@ class TimedSlice:
         self._late += int((late & (parts == MINE)).sum())
         return [events.filter(pa.array(~late))]
 
-    def _ordered(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        """Events by time; what came earlier comes first where times are equal."""
-        data = events.select(events.schema.names[len(_HEAD) :])
-        orders = self._work.times(data)[1]
-        ticks = events.column(0).to_numpy()
-        keys = (ticks,) if orders is None else (orders, ticks)
-        places = np.lexsort(keys)
-        return events if (places[1:] > places[:-1]).all() else events.take(pa.array(places))
-
     def save(self) -> bytes:
         """What is known of time, the events that are held, and the monitor."""
         monitor, points = (b"", 0) if self._monitor is None else (self._monitor.save(), self._monitor.points)
         keeps = self._work.reach is not None
-        held, past = ([each] if each is not None else [] for each in (_whole(self._held), _whole(self._past)))
+        held, past = ([each] if each is not None else [] for each in (whole(self._held), whole(self._past)))
         return _State(self._before, self._first, self._since, points, keeps, held, past, monitor).saved()
 
 
@@ -494,7 +493,7 @@ def _gathered(work: TimedWork, states: Sequence[_State]) -> pa.RecordBatch | Non
         for batch in (*state.past, *state.held):
             parts = batch.column(2).to_numpy()
             mine.append(batch.filter(pa.array((parts == MINE) | ((parts == STEP) & (place == 0)))))
-    events = _whole(mine)
+    events = whole(mine)
     if events is None:
         return None
     ticks, orders = work.times(events.select(events.schema.names[len(_HEAD) :]))
@@ -509,9 +508,28 @@ def _gathered(work: TimedWork, states: Sequence[_State]) -> pa.RecordBatch | Non
     return events.take(pa.array(order[needed]))
 
 
-def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+def whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
     """Batches as one, None where there is no row."""
     found = [batch for batch in batches if batch.num_rows]
     if len(found) < 2:
         return found[0] if found else None
     return pa.Table.from_batches(found).combine_chunks().to_batches()[0]
+
+
+def as_read(events: pa.RecordBatch) -> pa.RecordBatch:
+    """Packed events in the order in which tasks have read them."""
+    return events.take(pa.array(np.argsort(events.column(1).to_numpy(), kind="stable")))
+
+
+def in_order(work: Timing, events: pa.RecordBatch) -> pa.RecordBatch:
+    """Packed events by time; what came earlier comes first where times are equal."""
+    ticks, data, _ = given(events)
+    orders = work.times(data)[1]
+    places = np.lexsort((ticks,) if orders is None else (orders, ticks))
+    return events if (places[1:] > places[:-1]).all() else events.take(pa.array(places))
+
+
+def given(events: pa.RecordBatch) -> tuple[Int64Array, pa.RecordBatch, npt.NDArray[np.bool_]]:
+    """Packed events as a monitor takes them (`Submonitor.push`)."""
+    steps = events.column(2).to_numpy() == STEP
+    return events.column(0).to_numpy(), events.select(events.schema.names[len(_HEAD) :]), steps

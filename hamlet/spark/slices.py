@@ -22,10 +22,10 @@ from hamlet.findings.met import lacks_key, met_by
 from hamlet.parallel.routing.routes import Route
 from hamlet.parallel.routing.routing import Router, Slicing
 from hamlet.parallel.routing.statistics import SUMMARY, ClassStatistics, gathered, rows_of
-from hamlet.spark.counters import NOTED, ROUTED, SENT, Noted, Stats, counted
+from hamlet.spark.counters import NOTED, ROUTED, SENT, Stats, counted
 from hamlet.spark.packets import PACKETS, packed
 from hamlet.spark.session import guarded, without_pandas_warning
-from hamlet.spark.tasks import Shipment, reduced_part, routed, summarised
+from hamlet.spark.tasks import Noted, Shipment, reduced_part, routed, summarised
 
 Batches = Iterator[pa.RecordBatch]
 Over = Callable[[Callable[[Batches], Batches], StructType], DataFrame]  # what tasks make of all events, and its type

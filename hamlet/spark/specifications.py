@@ -14,30 +14,42 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame
 
-from hamlet.errors import DataError
-from hamlet.input.csvform import Dropped
+from hamlet.errors import DataError, WorkloadError
+from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import matching
+from hamlet.input.files_protocol import Reader
+from hamlet.input.headers import names_at
+from hamlet.input.ordering import SortKey
+from hamlet.input.time_column import TIME, settled
 from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.options import check_unit, made_of, takes
 from hamlet.spark.batch import closed_once, destination, seen_by_all, written_slices
-from hamlet.spark.continuous import TimedSink
+from hamlet.spark.continuous import Sink, TimedSink
 from hamlet.spark.counters import ByKey
-from hamlet.spark.options import Once, OnceOptions, check_partitions
+from hamlet.spark.events import Reading
+from hamlet.spark.following import follow
+from hamlet.spark.frames import Events
+from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions, check_partitions, job_of
 from hamlet.spark.session import session, translated
+from hamlet.spark.sliced import TimedWork
 from hamlet.spark.slices import mapped
-from hamlet.spark.specification_stream import SpecificationWork
+from hamlet.spark.specification_work import SpecificationWork
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.clock import Times, integer_clock
 from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import open_chosen
+from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import time_column_of
-from hamlet.streams.options import Options
+from hamlet.streams.options import MonitorOptions, Options
+from hamlet.streams.program import ir
 from hamlet.streams.program.routing import routed_by
 from hamlet.streams.run import prepare
-from hamlet.streams.sources import FoundFile, found_files, open_feed
+from hamlet.streams.sources import TYPES, FoundFile, found_files, open_feed
 
+_NONE = ("", "#")  # in CSV, that an event has no value
 _TICK = "\0tick"  # a name that no input has
 _KINDS = {
     "Int": (pa.int64(), "long"),
@@ -216,3 +228,104 @@ def _notes(spec: Specification, feed: Feed, files: Sequence[FoundFile], read: _R
         expected.see(read[name][1])
     never = expected.warnings() if any(rows for rows, _, _ in read.values()) else [NO_EVENTS]
     return [*said, *feed.findings([read[name][:2] for name in names]), *never]
+
+
+# ---------------------------------------------------------------------------------- streams and folders
+
+
+class SpecificationStreamOptions(MonitorOptions, FollowOptions, total=False):
+    """The options of `submit_stream`, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecificationStream(Follow):
+    """How `submit_stream` runs.
+
+    Attributes
+    ----------
+    run : Options
+        Those of `hamlet.streams.Monitor`.
+    """
+
+    run: Options
+
+
+@takes(SpecificationStream, Options, without=["run"])
+def submit_stream(
+    spec: Specification, source: str, output: str, checkpoint: str, **options: Unpack[SpecificationStreamOptions]
+) -> dict[str, Any]:
+    """Run a specification over the files of a folder and those that are added to it, until the job is stopped.
+
+    Parameters
+    ----------
+    spec : Specification
+    source : str
+        A folder of Parquet, CSV or JSON lines files; the first of them must be there, since it says of what type times
+        are.
+    output : str
+        A directory; rows are written as ``specification=<name>/part-<micro-batch>-<slice>.<format>``.
+    checkpoint : str
+        Where the job keeps its place and the monitors of its slices.
+    slices : int, optional
+        By default the session's parallelism; one where no input binds all streams, which the notes say.
+    output_format : {'parquet', 'csv', 'json'}
+    input_format, delimiter, bad_rows, missing_columns, master, trigger, available_now, files_per_batch, verbose, conf,
+    log_level
+        As for `hamlet.spark.submit_stream`.
+    **options
+        Of `hamlet.streams.Monitor`.
+
+    Returns
+    -------
+    dict
+        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
+
+    Raises
+    ------
+    HamletError
+        A user's mistake.
+    JobError
+        If Spark cannot go on.
+    """
+    chosen = job_of(SpecificationStream, Options, options)
+    form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE, chosen.missing_columns)
+    time = settled(chosen.run.time_column or TIME, names_at([source], chosen.input_format, form))
+    reading = Reading(SortKey(time), "", chosen.input_format, form)
+    name = Path(spec.source).stem
+
+    def columns(reader: Reader) -> pa.Schema:
+        return _columns_of(spec, chosen.run, reader)
+
+    def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
+        work = SpecificationWork(spec, events.schema, chosen.run, slices)
+        return work, TimedSink(work, "specification", name, chosen.output_format, sparse=True)
+
+    return follow(source, output, checkpoint, chosen, reading, columns, plan)
+
+
+def _columns_of(spec: Specification, options: Options, reader: Reader) -> pa.Schema:
+    """The columns that are read, in the types of the inputs."""
+    time = time_column_of(list(reader.schema.names), options.time_column, reader.name)
+    named = dict(zip(reader.schema.names, reader.schema.types, strict=True))
+    text = {name for name, kind in named.items() if pa.types.is_null(kind)}
+    mistakes = column_errors(spec.program, {name: None if name in text else kind for name, kind in named.items()})
+    if mistakes:
+        raise WorkloadError(mistakes)
+    fields = [pa.field(time, named[time])]
+    for each in spec.inputs:
+        if each.name != time:
+            scalar = isinstance(each.type, ir.Scalar)
+            fields.append(pa.field(each.name, TYPES[each.type.family] if scalar else named[each.name]))  # type: ignore[union-attr]
+    return pa.schema(fields)
+
+
+def specification_frame(
+    spec: Specification, events: Events, options: Options, slices: int | None
+) -> tuple[SpecificationWork, DataFrame]:
+    """A specification over a streaming DataFrame, and the columns that it reads."""
+    count = slices or events.frame.sparkSession.sparkContext.defaultParallelism
+    mistakes = column_errors(spec.program, dict(zip(events.schema.names, events.schema.types, strict=True)))
+    if mistakes:
+        raise WorkloadError(mistakes)
+    work = SpecificationWork(spec, events.schema, options, count)
+    return work, events.select(work.events.names)

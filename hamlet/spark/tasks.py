@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +126,8 @@ class _Runner:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What the events of a task have shown of a class.
+class Noted:
+    """What the events of a task have shown of a class of queries, besides its counters.
 
     Attributes
     ----------
@@ -135,17 +135,25 @@ class Shown:
         Queries and variables of them that some event may be bound to.
     without : bool
         Whether some event has no value of an attribute by which the class is partitioned.
+    first : int or None
+        A time of an event, in ticks.
     paths : mapping
         ``operators`` and ``features``, as in the stats of a run.
     """
 
-    met: frozenset[tuple[str, str]]
-    without: bool
-    paths: Mapping[str, Any]
+    met: frozenset[tuple[str, str]] = frozenset()
+    without: bool = False
+    first: int | None = None
+    paths: Mapping[str, Any] = field(default_factory=dict)
 
-    def plus(self, other: Shown) -> Shown:
-        """What the events of both have shown."""
-        return Shown(self.met | other.met, self.without or other.without, added(self.paths, other.paths))
+    def plus(self, other: Noted) -> Noted:
+        """What both have shown."""
+        return Noted(
+            self.met | other.met,
+            self.without or other.without,
+            other.first if self.first is None else self.first,
+            added(self.paths, other.paths),
+        )
 
 
 class Kernel:
@@ -193,11 +201,14 @@ class Kernel:
         return {each.route.number: each.executor.stats for each in self._runners}
 
     @property
-    def shown(self) -> dict[int, Shown]:
+    def noted(self) -> dict[int, Noted]:
         """What the events have shown of each class; complete when `closed` has ended."""
         return {
-            each.route.number: Shown(
-                met_by(each.executor.workload), each.route.number in self._without, paths_taken([each.executor])
+            each.route.number: Noted(
+                met_by(each.executor.workload),
+                each.route.number in self._without,
+                self.first,
+                paths_taken([each.executor]),
             )
             for each in self._runners
         }

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, TypedDict
 
 from hamlet.errors import OptionError
 from hamlet.input.ticks import Lateness
+from hamlet.input.time_column import TIME
 from hamlet.planner.paths import names_of
+from hamlet.runtime.options import OF_QUERIES, check_columns
 from hamlet.streams.evaluate.compile import FEATURES, MAX_DEADLINES
 
 
@@ -32,6 +34,12 @@ class MonitorOptions(CommonOptions, total=False):
     order_column: str | None
 
 
+def check_names(chosen: Options, order_column: str | None) -> None:
+    """Raise OptionError where what columns of events mean cannot be."""
+    time = TIME if chosen.time_column is None else chosen.time_column
+    check_columns(time_column=time, type_column="type", order_column=order_column, time_unit=chosen.time_unit)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to compute a specification; `Monitor` says what each of these means.
@@ -44,6 +52,8 @@ class Options:
 
     UNHEARD: ClassVar[Mapping[str, str]] = {
         "threads": "one thread computes specifications; a job on Spark spreads their instances over slices",
+        "type_column": "specifications read events without types",
+        **OF_QUERIES,
     }
 
     values: bool = False
@@ -58,6 +68,7 @@ class Options:
     features: str | Iterable[str] | None = None
 
     def __post_init__(self) -> None:
+        check_names(self, self.order_column)
         if not isinstance(self.max_deadlines, int) or self.max_deadlines < 1:
             raise OptionError(f"max_deadlines is {self.max_deadlines!r}; it must be an integer > 0")
         if self.late not in ("error", "drop"):

@@ -18,7 +18,7 @@ from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor
-from hamlet.streams.options import CommonOptions, Options
+from hamlet.streams.options import CommonOptions, Options, check_names
 from hamlet.streams.results import Found, RowsPart
 from hamlet.streams.specification import Specification
 
@@ -82,6 +82,7 @@ def run(
     """
     chosen = made_of(Options, {"values": values, **options}, _READING)
     monitor = Monitor(spec, **asdict(chosen))
+    check_names(chosen, order_column)
     feed = open_chosen(
         events,
         spec.inputs,

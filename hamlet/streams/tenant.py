@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, WorkloadError
+from hamlet.input.buffers import as_stream
 from hamlet.input.json_line import object_of
 from hamlet.input.live.table_lines import BadLineError, header_of, without_place
 from hamlet.input.missing import missing_column
@@ -186,7 +186,7 @@ class StreamTenant:
         """Rows as text."""
         named = {"specification": self.names[place]} if lead and self.named else {}
         schema = self.monitor.form.schema(self.monitor.clock)
-        return encoder_of(output_format, schema, lead=named, sparse=True, header=header)
+        return encoder_of(output_format, schema.names, lead=named, sparse=True, header=header)
 
     def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns."""
@@ -316,7 +316,7 @@ class _CsvEvents:
 
     def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
         return pa_csv.read_csv(
-            io.BytesIO(block),
+            as_stream(block),
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names),
             parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in block),
             convert_options=pa_csv.ConvertOptions(

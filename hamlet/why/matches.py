@@ -21,7 +21,7 @@ from hamlet.patterns.match.evaluate import (
     labelled,
     ordered_rows,
     points_of,
-    rows_of,
+    register_rows,
 )
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
@@ -117,7 +117,7 @@ class _Asked:
         self.ordered: Ordered = ordered_rows(self.meaning, host, placed, "__hamlet_w_ordered", self.reports)
         matches = find(self.meaning, self.ordered, self.reports, self.max_steps, "__hamlet_w")
         self.found: Labelled = labelled(self.meaning, matches, self.ordered)
-        rows_of(self.meaning, self.ordered, self.found, "__hamlet_w", self.reports)
+        register_rows(self.meaning, self.ordered, self.found, "__hamlet_w", self.reports)
         self.points, self.shown = points_of(self.meaning, self.found)
         run.replaced(clause, "__hamlet_w")
         self.outer = run.text()

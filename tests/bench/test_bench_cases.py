@@ -24,7 +24,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "sliding-exact": lambda: limits._bursts(
         2_000, workloads.long_bursts_fifty("WITHIN 10 s SLIDE 1 s"), pane_s=1, **limits.EXACT
     ),
-    "neighbours": lambda: neighbours.POINTS["50 keys, exact"].subject(20_000),
+    "neighbours-policies": lambda: neighbours.POINTS["50 keys, exact"].subject(20_000, neighbours.Neighbour),
     "one-window": lambda: limits.OneWindow(2_000),
     "ridesharing": lambda: curves.rides(100, 5),
     "two-step": lambda: curves.constructed(12),

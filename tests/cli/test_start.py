@@ -92,6 +92,21 @@ def test_a_monitor_needs_no_columns_before_there_are_time_points(tmp_path: Path,
     assert not found.intersection({"numpy", "pyarrow", "hamlet.policies.verdicts.automata", *others})
 
 
+@pytest.mark.parametrize(
+    "options", [["--verdicts", "all"], ["--verdicts", "equivalent"], ["--output-format", "monpoly"], []]
+)
+def test_numbers_of_a_log_become_text_without_arrow(tmp_path: Path, options: list[str]) -> None:
+    text = "ONCE[0,5] (EXISTS x. a(x))" if "--verdicts" in options else "(s <- SUM x; ONCE[0,5] a(x)) AND s > 1"
+    log = "".join([f"@{time // 3} a({time})\n" for time in range(40)])
+    for name, content in [("p.mfotl", text), ("p.sig", "a(x: int)"), ("p.log", log)]:
+        (tmp_path / name).write_text(content)
+    names = [str(tmp_path / each) for each in ("p.mfotl", "p.sig", "p.log")]
+    output = ["--output", "-", *(["--output-format", "csv"] if "monpoly" not in options else [])]
+    found = modules_after("monitor", names[0], "-s", names[1], "-i", names[2], "--quiet", *output, *options)
+    assert "numpy" in found
+    assert "pyarrow" not in found
+
+
 @pytest.mark.parametrize("options", [[], ["--output", "-"], ["--where", "v > 0"]])
 def test_a_specification_imports_what_it_needs(tmp_path: Path, options: list[str]) -> None:
     (tmp_path / "s.lola").write_text('input v: Int64\noutput w := v + 1\ntrigger w > 2 "much"')

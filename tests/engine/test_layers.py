@@ -128,6 +128,15 @@ ORDERED = (
 )
 
 
+def saved_at_each_event(text: str, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of an engine that is given events one by one, and saved and restored behind each."""
+    engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
+    for event in sorted(events, key=lambda event: event["time"]):
+        rows += engine.push([event])
+        engine = hamlet.Engine.restore(engine.workload, engine.save())
+    return in_file_order(rows + engine.close(), ["s", "q"])
+
+
 @pytest.mark.parametrize("query", ORDERED)
 def test_rows_have_no_order_among_events(query: str) -> None:
     for seed in range(8):
@@ -142,11 +151,7 @@ def test_rows_have_no_order_among_events(query: str) -> None:
         ]
         expected = oracle.evaluate(parse(text), events, order_column="o")
         assert difference(rows_of(text, events, order_column="o"), expected) is None, seed
-        engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
-        for event in sorted(events, key=lambda event: event["time"]):
-            rows += engine.push([event])
-            engine = hamlet.Engine.restore(engine.workload, engine.save())
-        assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None, seed
+        assert difference(saved_at_each_event(text, events), expected) is None, seed
 
 
 def test_events_with_an_order_wait_for_rows_in_a_save() -> None:
@@ -157,11 +162,7 @@ def test_events_with_an_order_wait_for_rows_in_a_save() -> None:
     ]
     expected = oracle.evaluate(parse(text), events, order_column="o")
     assert expected[-1]["query"] == "q"
-    engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
-    for event in events:
-        rows += engine.push([event])
-        engine = hamlet.Engine.restore(engine.workload, engine.save())
-    assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None
+    assert difference(saved_at_each_event(text, events), expected) is None
 
 
 STRICT = (
@@ -196,11 +197,7 @@ def test_rows_have_no_order_where_not_everything_may_be_skipped(query: str, sema
         ]
         expected = oracle.evaluate(parse(text), events, order_column="o")
         assert difference(rows_of(text, events, order_column="o"), expected) is None, seed
-        engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
-        for event in sorted(events, key=lambda event: event["time"]):
-            rows += engine.push([event])
-            engine = hamlet.Engine.restore(engine.workload, engine.save())
-        assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None, seed
+        assert difference(saved_at_each_event(text, events), expected) is None, seed
 
 
 def test_a_row_is_neither_before_nor_behind_the_events_of_its_time() -> None:

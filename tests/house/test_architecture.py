@@ -189,6 +189,20 @@ def test_only_the_command_line_prints() -> None:
     assert not offences, listed(offences)
 
 
+def test_readers_of_text_get_no_object_of_python() -> None:
+    """Arrow's threads may outlive what is wrong with a text, and the interpreter."""
+    offences = []
+    for path in python_files("hamlet"):
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            if node.func.attr in {"read_csv", "open_csv", "read_json", "open_json"}:
+                first = ast.unparse(node.args[0])
+                if first not in {"self.name", "stream"} and not first.startswith("as_stream("):
+                    offences.append(f"{path.relative_to(ROOT)}:{node.lineno} reads {first}")
+    assert not offences, listed(offences)
+
+
 def test_no_pandas_anywhere() -> None:
     """pandas may be installed, because PySpark asks for it; no pandas object exists in this project's code.
 

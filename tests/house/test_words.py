@@ -13,6 +13,14 @@ CODE = (".py", ".pyi", ".pyx", ".pxd", ".h")
 DEAD = {
     "Disorder": "ReorderBuffer",
     "Henceforth": "Always",
+    "LiveLanes": "ActiveVector",
+    "LivePlace": "ActivePlace",
+    "_can_direct": "goes_directly",
+    "near_codes": "direct_address",
+    "operators.builtin": "operators.dispatch",
+    "policy_stream": "policies, policy_work",
+    "specification_stream": "specifications, specification_work",
+    "continuous kin": "continuous jobs",
     "build_nodes": "code_generation",
     "standing_times": "incremental_since",
     "gathering": "batching",
@@ -48,6 +56,9 @@ DEAD = {
     "the clock is none": "say what is wrong with it",
 }
 
+# Names of types that are plain words elsewhere.
+TYPES = {"Whole": "CompleteWindows, StatementOptions", "Chosen": "ActiveQueries, Selection"}
+
 _FILE = re.compile(r"(?<![\w/.*<-])(\w[\w./-]*\.(?:py|pyx|pxd|md))\b")
 _SAID = re.compile(r"#.*|``[^`]+``|`[^`]+`|\"\"\".*")
 
@@ -70,8 +81,9 @@ def known() -> set[str]:
 
 def test_dead_words_stay_dead() -> None:
     word = {each: re.compile(rf"\b{re.escape(each)}\b") for each in DEAD}
+    word |= {each: re.compile(rf"\b{each}\b(?=[(*\],:)]| \w+ =)") for each in TYPES}
     found = [
-        f"{path}:{number}: {each}; say {DEAD[each]}"
+        f"{path}:{number}: {each}; say {(DEAD | TYPES)[each]}"
         for path, lines in texts(*CODE, ".md")
         for number, line in enumerate(lines, 1)
         for each, expression in word.items()
@@ -89,7 +101,7 @@ def test_files_that_are_spoken_of_are_there() -> None:
                 seen += 1
                 if name not in there and not name.startswith("..") and "://" not in line:
                     wrong.append(f"{path}:{number}: there is no {name}")
-    assert seen > 100
+    assert seen > 80
     assert not wrong, "\n".join(wrong)
 
 

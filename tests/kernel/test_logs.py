@@ -24,6 +24,7 @@ SHAPES = (
     "SEQ(NOT C, A, B+)",
     "SEQ(A x, NOT C, B+, A y)",
     "(A OR B)+",
+    "SEQ(A x+, NOT C, B+, A y*)",
 )
 ITEMS = ("COUNT(EVENTS {v})", "SUM(EVENTS {v}.a)", "AVG(EVENTS {v}.b)", "MIN(EVENTS {v}.a)", "MAX(EVENTS {v}.b)")
 GROUPS = ("", "FIRST({v}.a)", "LAST({v}.s)", "COUNT({v})", "FIRST({v}.b)")
@@ -72,11 +73,20 @@ def rows(text: str, events: Events, **options: Any) -> list[dict[str, Any]]:
     return hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
 
 
-@pytest.mark.parametrize("within", ["WITHIN 10 s", "WITHIN 12 s SLIDE 5 s", "WITHIN 6 s SLIDE 9 s"])
+WINDOWS = ("WITHIN 10 s", "WITHIN 12 s SLIDE 5 s", "WITHIN 6 s SLIDE 9 s")
+SPANS = (
+    "SPAN 6 s WITHIN 10 s",
+    "SPAN 7 s WITHIN 12 s SLIDE 5 s",
+    "SPAN 4 s WITHIN 6 s SLIDE 9 s",
+    "SPAN 9 s WITHIN ALL",
+)
+
+
+@pytest.mark.parametrize("within", [*WINDOWS, *SPANS])
 def test_all_shapes_as_the_oracle(within: str) -> None:
     text = workload(within)
     parsed = hamlet.Workload.parse(text)
-    for seed in range(4):
+    for seed in range(2 if within in SPANS else 4):
         events = stream(seed, 26)
         expected = oracle.evaluate(parsed.analysis.text, events)
         found = rows(text, events)
@@ -105,8 +115,62 @@ def test_numbers_beyond_a_word(group: str) -> None:
     assert max(row["count"] for row in logged).bit_length() > 64
 
 
-def test_pushes_and_saves_in_the_middle_of_windows() -> None:
-    text = workload("WITHIN 12 s SLIDE 5 s")
+def test_many_values_split_trends() -> None:
+    """Of more than a few values trends are counted at the first, or last, event: as where they are kept in nodes."""
+    chance = random.Random(4)
+    events = [event | {"w": chance.choice((None, *range(40)))} for event in stream(6, 150, keys=1, types="AAABBBC")]
+    for shape in SHAPES:
+        v = "x" if " x" in shape else variable(shape)
+        for group in (f"FIRST({v}.w)", f"LAST({v}.w)"):
+            rest = f"PATTERN {shape} GROUP-BY k, {group} WITHIN 60 s SLIDE 40 s"
+            split = rows(f"RETURN k, {group}, COUNT(*) {rest}", events)
+            nodes = rows(f"RETURN k, {group}, COUNT(*), COUNT(DISTINCT {v}.a) AS d {rest}", events)
+            assert split == [{name: value for name, value in row.items() if name != "d"} for row in nodes], rest
+            assert len(split) > 20
+
+
+@pytest.mark.parametrize("within", ["WITHIN 10 s", "WITHIN 12 s SLIDE 5 s", "SPAN 5 s WITHIN 9 s"])
+def test_pairs_as_the_oracle(within: str) -> None:
+    """Of AND each operand logs its events; rows come at one time, also where one of them looks ahead."""
+    shapes = ("SEQ(A, B+) AND SEQ(C, A y)", "SEQ(NOT C, A+) AND A x", "SEQ(A, B+, NOT C c) AND SEQ(A x, C)")
+    text = "".join(
+        f"RETURN k, {', '.join(each.format(v='A') for each in ITEMS[place:])} PATTERN {shape} GROUP-BY k {within};\n"
+        f"RETURN k, {ITEMS[place].format(v='A')}, COUNT(*) PATTERN {shape} GROUP-BY k {within};\n"
+        for place, shape in enumerate(shapes)
+    )
+    parsed = hamlet.Workload.parse(text)
+    for seed in range(4):
+        events = stream(seed, 16)
+        expected = in_any_order(oracle.evaluate(parsed.analysis.text, events))
+        assert difference(in_any_order(rows(text, events)), expected) is None
+        engine = hamlet.Engine(parsed)
+        found = [row for at in range(0, 16, 3) for row in engine.push(events[at : at + 3])] + engine.close()
+        assert difference(in_any_order(found), expected) is None
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_limited_trends_as_those_kept_by_their_beginnings(numbers: Any) -> None:
+    """Asked for distinct values too, trends are kept by their beginnings; counts pass 64 bits."""
+    events, most = stream(8, 200, keys=1, types="AAAABBBBC"), 0
+    for shape in SHAPES:
+        v = "x" if " x" in shape else variable(shape)
+        items = ", ".join(each.format(v=v) for each in ITEMS)
+        asked = [(f"RETURN k, COUNT(*), {items}", "k")]
+        asked += [(f"RETURN k, {each}, COUNT(*)", f"k, {each}") for each in (f"FIRST({v}.a)", f"LAST({v}.s)")]
+        for item, group in asked:
+            rest = f"PATTERN {shape} GROUP-BY {group} SPAN 80 s WITHIN 120 s SLIDE 50 s"
+            logged = rows(f"{item} {rest}", events, numbers=numbers)
+            lanes = rows(f"{item}, COUNT(DISTINCT {v}.a) AS d {rest}", events, numbers=numbers)
+            for row in lanes:
+                del row["d"]
+            assert difference(in_any_order(logged), in_any_order(lanes)) is None, rest
+            most = max(most, *(row["count"] for row in logged))
+    assert most > 2**64
+
+
+@pytest.mark.parametrize("window", ["WITHIN 12 s SLIDE 5 s", "SPAN 8 s WITHIN 12 s SLIDE 5 s"])
+def test_pushes_and_saves_in_the_middle_of_windows(window: str) -> None:
+    text = workload(window)
     events = stream(9, 70)
     expected = in_any_order(rows(text, events))
     parsed = hamlet.Workload.parse(text)

@@ -88,7 +88,12 @@ def test_the_cost_of_an_event_is_named() -> None:
         return matching.rung
 
     assert "whatever the span holds" in rung("RETURN COUNT(*) PATTERN SEQ(A+, NOT C, B) SPAN 9 s WITHIN 30 s")
+    assert "whatever the span holds" in rung("RETURN SUM(EVENTS B.v) PATTERN SEQ(A+, B) SPAN 9 s WITHIN 30 s")
+    assert "whatever the span holds" in rung(
+        "RETURN FIRST(A.v), COUNT(*) PATTERN SEQ(A+, B) GROUP-BY FIRST(A.v) SPAN 9 s WITHIN 30 s"
+    )
     for text, why in (
+        ("RETURN COUNT(A), COUNT(*) PATTERN A+ GROUP-BY COUNT(A) SPAN 9 s WITHIN 30 s", "told apart"),
         ("RETURN COUNT(*) PATTERN A+ WHERE A.v < NEXT(A).v SPAN 9 s WITHIN 30 s", "compared"),
         ("RETURN COUNT(DISTINCT A.v) PATTERN A+ SPAN 9 s WITHIN 30 s", "distinct values"),
         ("RETURN COUNT(*) PATTERN A+ SEMANTICS next SPAN 9 s WITHIN 30 s", "skip-till-next-match"),

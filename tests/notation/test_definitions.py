@@ -16,7 +16,7 @@ OBJECTS = (
     "hamlet.policies.options:OnlineOptions",
     "hamlet.streams.options:Options",
     "hamlet.patterns.options:Options",
-    "hamlet.patterns.options:Whole",
+    "hamlet.patterns.options:StatementOptions",
 )
 JOBS = (
     "hamlet.spark.options:Batch",
@@ -24,14 +24,14 @@ JOBS = (
     "hamlet.spark.options:PolicyBatch",
     "hamlet.spark.options:PolicyStream",
     "hamlet.spark.specifications:SpecificationBatch",
-    "hamlet.spark.specification_stream:SpecificationStream",
+    "hamlet.spark.specifications:SpecificationStream",
     "hamlet.spark.patterns:PatternStream",
 )
 # Defaults of their own: a specification's time is `time` or `ts`, and DuckDB has all cores.
 OWN = {
     ("hamlet.streams.options:Options", "time_column"),
     ("hamlet.spark.specifications:SpecificationBatch", "time_column"),
-    ("hamlet.patterns.options:Whole", "threads"),
+    ("hamlet.patterns.options:StatementOptions", "threads"),
 }
 COMMANDS = ("run", "monitor", "submit", "check", "explain", "sql")
 

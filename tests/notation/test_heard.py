@@ -18,6 +18,7 @@ import hamlet.streams as streams
 from hamlet.cli import main
 from hamlet.errors import DataError
 from hamlet.runtime import progress
+from hamlet.runtime.definitions import DEFINITIONS
 
 QUERY = "RETURN COUNT(*) PATTERN A WITHIN 100 s"
 EVENTS = [{"time": time, "type": "AB"[time % 2], "a": time} for time in range(6)]
@@ -167,6 +168,38 @@ def test_python_has_the_same_options(notation: str, form: str) -> None:
         _rows(notation, events, wehre="a > 2")
 
 
+GIVEN = {
+    "input_format": "csv",
+    "time_unit": "ms",
+    "timezone": "Europe/Berlin",
+    "delimiter": ",",
+    "bad_rows": "drop",
+    "missing_columns": "null",
+    "since": 3,
+    "until": 5,
+    "where": "a > 3",
+    "late": "drop",
+    "max_memory": "1 GiB",
+    "time_column": "time",
+    "order_column": "a",
+}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("notation", ["queries", "policies", "specifications", "patterns"])
+def test_python_hears_what_the_command_line_hears_or_says_why_not(notation: str) -> None:
+    for name, each in DEFINITIONS.items():
+        value, said = GIVEN.get(name, each.default), ""
+        try:
+            if notation == "patterns":
+                hamlet.sql(PATTERN, {"e": "e.csv"}, **{name: value})  # type: ignore[misc]
+            else:
+                _results(notation, "e.csv", **{name: value})
+        except hamlet.OptionError as error:
+            said = str(error)
+        assert not said or f"there is no option '{name}' here: " in said
+
+
 @pytest.mark.parametrize("notation", ["queries", "policies", "specifications"])
 def test_python_reads_text_with_the_same_options(notation: str, folder: Path) -> None:
     path = folder / "bad.csv"
@@ -262,12 +295,14 @@ def test_inputs_without_events_and_files_that_nobody_unpacks() -> None:
         return hamlet.sql(PATTERN, {"e": events}) if notation == "patterns" else _results(notation, events)
 
     pq.write_table(pa.Table.from_pylist(EVENTS).slice(0, 0), "none.parquet")
+    Path("none.csv").write_text("time,type,a\n")
     Path("empty.csv").write_text("")
     Path("e.csv.xz").write_bytes(b"?")
     Path("e.jsonl.zip").write_bytes(b"?")
     for notation in ("queries", "policies", "specifications", "patterns"):
-        found = rows_of(notation, "none.parquet")
-        assert (found.rows(), list(found.warnings)) == ([], ["there are no events"])
+        for path in ("none.parquet", "none.csv"):
+            found = rows_of(notation, path)
+            assert (found.rows(), list(found.warnings)) == ([], ["there are no events"])
         with pytest.raises(hamlet.DataError, match=r"empty\.csv is empty"):
             rows_of(notation, "empty.csv")
         for path in ("e.csv.xz", "e.jsonl.zip"):

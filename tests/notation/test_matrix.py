@@ -8,8 +8,10 @@ from __future__ import annotations
 import datetime
 import importlib
 import json
+import os
 import re
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,6 +198,15 @@ def standard_input(notation: Notation, says: Caller) -> None:
     assert found == printed(says, notation)
 
 
+def a_pipe_that_fills(notation: Notation, says: Caller) -> None:
+    os.mkfifo("e.pipe")
+    writer = threading.Thread(target=lambda: Path("e.pipe").write_bytes(Path("e.csv").read_bytes()))
+    writer.start()
+    found = printed(says, notation, "--input-format", "csv", source="e.pipe")
+    writer.join()
+    assert found == printed(says, notation)
+
+
 def where_from_to(notation: Notation, says: Caller) -> None:
     kept = [each for each in EVENTS if each["a"] > 3]  # type: ignore[operator]
     assert rows_of(notation, EVENTS, where="a > 3") == rows_of(notation, kept)
@@ -343,6 +354,7 @@ ASKED_HERE = [
     several_files_are_one_stream,
     a_column_missing_in_one_of_two_files_is_told,
     standard_input,
+    a_pipe_that_fills,
     where_from_to,
     several_threads_compute,
     max_memory_of_a_run,

@@ -123,7 +123,7 @@ def test_long_bursts_of_many_queries_are_shared() -> None:
     assert stats["decision_ns"] > 0
 
 
-def test_bursts_with_as_many_live_members_are_decided_once() -> None:
+def test_bursts_are_shared_whoever_is_live() -> None:
     kinds = [f"T{number}" for number in range(40)]
     text = "".join(f"RETURN SUM(B.v) PATTERN SEQ({kind}, B+) WITHIN 1000 s;" for kind in kinds)
     types = [kind for number in range(400) for kind in (kinds[(7 * number + number // 40) % 40], "B", "B", "B")]
@@ -132,7 +132,7 @@ def test_bursts_with_as_many_live_members_are_decided_once() -> None:
     others = [each for each in OPERATORS if each != "pane_matrix"]  # its maps are shared without a decision
     stats = hamlet.run(workload, events, operators=others).stats
     assert stats["shared_graphlets"] > 300
-    assert 0 < stats["decisions_by_model"] < 30  # of hundreds of sets of queries that are live
+    assert 300 < stats["decisions_by_model"] <= stats["decisions"]
     assert hamlet.run(workload, events, sharing="never", operators=others).stats["coefficient_computations"] > 30 * 300
 
 

@@ -560,3 +560,24 @@ def test_an_aggregate_in_a_macro_is_told_without_names_that_nobody_wrote() -> No
         with pytest.raises(hamlet.WorkloadError, match="inside a macro") as caught:
             hamlet.sql(text, {"t": [{"v": 1}]})
         assert "__hamlet" not in str(caught.value)
+
+
+def test_columns_of_one_name_are_told_apart() -> None:
+    clause = "MATCH_RECOGNIZE (ORDER BY i MEASURES COUNT(*) AS n PATTERN (a+) DEFINE a AS i < {})"
+    text = f"SELECT x.n, y.n FROM t {clause.format(3)} x, t {clause.format(9)} y"
+    assert hamlet.sql(text, {"t": [{"i": each} for each in range(9)]}).rows() == [{"n": 3, "n_1": 9}]
+
+
+def test_functions_of_other_dialects() -> None:
+    """Lists in an order behind them, sets, and a time without a fraction, as their systems read them."""
+    rows = [{"i": place, "v": value, "ts": datetime.datetime(2024, 1, 1, place)} for place, value in enumerate("cabb")]
+    for dialect, measure, expected in (
+        ("trino", "listagg(a.v, '-') WITHIN GROUP (ORDER BY a.v DESC)", "c-b-b-a"),
+        ("oracle", "LISTAGG(v, '') WITHIN GROUP (ORDER BY v)", "abbc"),
+        ("snowflake", "ARRAY_AGG(v) WITHIN GROUP (ORDER BY v)", ["a", "b", "b", "c"]),
+        ("spark", "size(collect_set(a.v))", 3),
+        ("oracle", "CASE WHEN LAST(ts) > TIMESTAMP '2024-01-01 02:00:00' THEN 1 END", 1),
+        ("bigquery", "FORMAT('%d', a.i)", "3"),
+    ):
+        text = f"SELECT x FROM t MATCH_RECOGNIZE (ORDER BY i MEASURES {measure} AS x PATTERN (a+) DEFINE a AS i >= 0)"
+        assert hamlet.sql(text, {"t": rows}, dialect=dialect).rows() == [{"x": expected}], (dialect, measure)

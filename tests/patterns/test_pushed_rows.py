@@ -70,7 +70,7 @@ def test_narrow_integers_are_those_of_the_host(kind: pa.DataType) -> None:
     dice = random.Random(7)
     rows = [{"t": place, "k": place % 2, "v": dice.choice((1, 3, 5, 120, None))} for place in range(60)]
     matcher = Matcher(text, schema)
-    assert matcher._can_direct
+    assert matcher.goes_directly
     found = [row for each in rows for row in matcher.push(each)] + matcher.close()
     expected = hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
     assert sorted(map(str, found)) == sorted(map(str, expected))
@@ -91,7 +91,7 @@ def test_rows_of_single_pushes_are_those_of_a_run(clause: str, outer: str) -> No
         rows = clicks(dice, count)
         expected = hamlet.sql(text, {"clicks": pa.Table.from_pylist(rows, SCHEMA)}).rows()
         matcher = Matcher(text, SCHEMA)
-        assert matcher._can_direct
+        assert matcher.goes_directly
         found: list[dict[str, Any]] = []
         place = 0
         while place < len(rows):
@@ -177,11 +177,94 @@ def test_what_needs_no_host(clause: str) -> None:
     assert len(found) > 20
 
 
+MIXED = pa.schema([("ts", pa.timestamp("us")), *((name, pa.string()) for name in "st"), *NUMBERS.remove(1)])
+OPERANDS = {
+    "text": (
+        "s",
+        "t",
+        "PREV(s)",
+        "a.s",
+        "LAST(b.t)",
+        "PREV(a.t)",
+        "coalesce(s, t)",
+        "coalesce(a.s, t)",
+        "NEXT(s)",
+        "'x'",
+        "PREV(coalesce(s, 'yy'))",
+    ),
+    "number": (
+        "v",
+        "d",
+        "PREV(d)",
+        "a.d",
+        "LAST(b.v)",
+        "abs(v - a.v)",
+        "abs(d - PREV(d))",
+        "d - 2.5",
+        "3",
+        "p",
+        "SUM(a.v)",
+    ),
+    "time": ("ts - PREV(ts)", "ts - a.ts", "INTERVAL '3' SECOND", "INTERVAL '1' DAY", "ts - FIRST(ts)"),
+    "stamp": ("ts", "PREV(ts) + INTERVAL '5' SECOND", "a.ts + INTERVAL 2 SECOND", "LAST(b.ts) - INTERVAL '1' MINUTE"),
+}
+
+
+def mixed(seed: int) -> tuple[str, list[dict[str, Any]]]:
+    """A statement whose conditions compare texts, times and numbers of several types, and rows."""
+    dice = random.Random(seed)
+
+    def condition() -> str:
+        kind = dice.choice(list(OPERANDS))
+        if dice.random() < 0.1:
+            return f"{dice.choice(OPERANDS['text'])} {dice.choice(('', 'NOT'))} IN ('x', 'X', 'ß')"
+        sign = dice.choice(("=", "=", "<>", "IS DISTINCT FROM", *(("<", "<=", ">", ">="))))
+        return f"{dice.choice(OPERANDS[kind])} {sign} {dice.choice(OPERANDS[kind])}"
+
+    pattern = f"a b+{dice.choice(('', '?'))} c?"
+    define = f"b AS {condition()} {dice.choice(('AND', 'OR'))} {condition()}, c AS {condition()}"
+    clause = f"MEASURES LAST(ts) AS l, COUNT(*) AS n, LAST(b.s) AS s PATTERN ({pattern}) DEFINE {define}"
+    start = datetime.datetime(2024, 3, 5)
+    rows = []
+    for _ in range(60):
+        start += datetime.timedelta(seconds=dice.choice((0, 1, 3, 5, 70, 86_400)))
+        texts = {name: dice.choice(("x", "X", "yy", "ß", "\U0001f600", "", None)) for name in "st"}
+        numbers = {"k": dice.randrange(3), "v": dice.choice((1, 2, 3, None)), "p": dice.choice((1.0, 2.5, None))}
+        rows.append(
+            {"ts": start, **texts, **numbers, "d": dice.choice((None, *map(decimal.Decimal, ("1.00", "2.50", "3.00"))))}
+        )
+    return f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts {clause})", rows
+
+
+def check_mixed(seed: int) -> bool:
+    """The kernel's conditions are the host's, over a table and pushed; gives whether rows need no host."""
+    text, rows = mixed(seed)
+    table = pa.Table.from_pylist(rows, MIXED)
+    expected = sorted(map(str, hamlet.sql(text, {"t": table}).rows()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hamlet.patterns.match.search.native_program", lambda *_: None)
+        assert sorted(map(str, hamlet.sql(text, {"t": table}).rows())) == expected, f"seed {seed}\n{text}"
+    matcher = Matcher(text, MIXED)
+    found = [row for each in rows for row in matcher.push(each)] + matcher.close()
+    assert sorted(map(str, found)) == expected, f"seed {seed}\n{text}"
+    return matcher.goes_directly
+
+
+def test_texts_times_and_numbers_of_several_types() -> None:
+    assert sum(check_mixed(seed) for seed in range(6)) > 2
+
+
+def test_texts_that_a_collation_makes_equal_are_compared_by_the_host() -> None:
+    text = """CREATE TABLE u (i INTEGER, s VARCHAR COLLATE NOCASE); INSERT INTO u VALUES (1, 'x'), (2, 'X'), (3, 'y');
+        SELECT * FROM u MATCH_RECOGNIZE (ORDER BY i MEASURES COUNT(*) AS n PATTERN (a b+) DEFINE b AS s = a.s)"""
+    assert hamlet.sql(text).rows() == [{"n": 2}]
+
+
 def test_rows_far_back_and_ahead_are_the_hosts() -> None:
     for step in ("PREV(v, 2147483647)", "NEXT(v, 2147483647)"):
         text = f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES v AS v PATTERN (a) DEFINE a AS {step} IS NULL)"
         matcher = Matcher(text, NUMBERS)
-        assert not matcher._can_direct
+        assert not matcher.goes_directly
         found = matcher.push([{"ts": 1, "v": 1}, {"ts": 2, "v": 2}]) + matcher.close()
         assert found == [{"v": 1}, {"v": 2}]
 
@@ -192,9 +275,9 @@ def test_the_host_goes_on_where_a_sum_needs_more_bits() -> None:
     text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause}, b AS v < 0)"
     rows = [{"k": place % 2, "ts": place, "v": 2**62 if place % 6 else -1} for place in range(30)]
     matcher = Matcher(text, NUMBERS)
-    assert matcher._can_direct
+    assert matcher.goes_directly
     found = [row for each in rows for row in matcher.push(each)]
-    assert not matcher._can_direct
+    assert not matcher.goes_directly
     found += matcher.close()
     table = pa.Table.from_pylist([{"d": None, "p": None, **row} for row in rows], NUMBERS)
     assert sorted(map(str, found)) == sorted(map(str, hamlet.sql(text, {"t": table}).rows()))
@@ -205,7 +288,7 @@ def test_the_host_says_that_a_search_takes_too_many_steps() -> None:
     clause = "ORDER BY ts MEASURES COUNT(*) AS n PATTERN ((a | b)+ c) WITHIN 14 DEFINE a AS SUM(a.v) <> 1"
     text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause}, c AS SUM(c.v) < 0)"
     matcher = Matcher(text, NUMBERS, max_steps=500)
-    assert matcher._can_direct
+    assert matcher.goes_directly
     rows = [{"ts": place, "v": 2 + 2 ** (place % 20)} for place in range(40)]
     with pytest.raises(hamlet.DataError, match=r"took more than .* steps"):
         matcher.push(rows)
@@ -254,7 +337,7 @@ def test_times_at_both_ends_of_64_bits(size: int) -> None:
 def matcher_of(clause: str, **options: Any) -> Matcher:
     schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
     found = Matcher(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", schema, **options)
-    assert found._can_direct
+    assert found.goes_directly
     return found
 
 
@@ -303,19 +386,42 @@ def test_whole_numbers_beyond_64_bits() -> None:
         matcher.push({"ts": 2, "v": 1})
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM {} AS z(many, last)",
+        "SELECT * FROM (SELECT * FROM {} WHERE n > 2)",
+        "SELECT N, z.L AS q, z.* FROM {} z",
+        "SELECT * EXCLUDE (n) FROM {}",
+        "SELECT z FROM {} z WHERE l > 2",
+    ],
+)
+def test_what_stands_around_a_clause(statement: str) -> None:
+    """Other names of its columns, filters inside, and columns as the host names them, pushed and at once."""
+    clause = (
+        "t MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n, LAST(v) AS l PATTERN (a b+) DEFINE b AS v > PREV(v))"
+    )
+    text = statement.format(clause)
+    rows = [{"ts": ts, "v": v} for ts, v in enumerate((1, 2, 1, 2, 3, 1, 5, 6, 7))]
+    schema = pa.schema([("ts", pa.int64()), ("v", pa.int64())])
+    matcher = Matcher(text, schema)
+    found = [row for each in rows for row in matcher.push(each)] + matcher.close()
+    assert found == hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
+
+
 def test_partitions_without_rows_are_forgotten() -> None:
     schema = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
     clause = "PARTITION BY k ORDER BY t MEASURES {} PATTERN (a b) WITHIN 5 DEFINE a AS v > 5, b AS v < 3"
-    rows = [{"t": place, "k": f"key {place // 3}", "v": place * 7 % 11} for place in range(3000)]
-    for measures, kept in (("COUNT(*) AS n", 10), ("MATCH_NUMBER() AS n", 1000)):
+    rows = [{"t": place, "k": f"key {place // 3}", "v": place * 7 % 11} for place in range(10_000)]
+    for measures, kept in (("COUNT(*) AS n", 10), ("MATCH_NUMBER() AS n", 4000)):
         text = f"SELECT * FROM s MATCH_RECOGNIZE ({clause.format(measures)})"
         expected = hamlet.sql(text, {"s": pa.Table.from_pylist(rows, schema)}).rows()
-        for size in (1, 100, 1500):  # the last by the host
+        for size in (1, 100, 5000):  # the last by the host
             matcher = Matcher(text, schema)
             found: list[dict[str, Any]] = []
             for place in range(0, len(rows), size):
                 found += matcher.push(pa.Table.from_pylist(rows[place : place + size], schema))
-            assert (matcher._direct is None) == (size == 1500)
+            assert (matcher._direct is None) == (size == 5000)
             matcher._as_tables()
             assert len(matcher._partitions) <= kept
             assert sorted(map(str, found + matcher.close())) == sorted(map(str, expected))

@@ -164,6 +164,22 @@ def test_what_cannot_be_monitored_is_told_before_any_data_is_read(text: str, mes
     assert message in str(caught.value)
 
 
+def test_all_that_cannot_be_monitored_is_told_at_once() -> None:
+    text = (
+        "LET f(a) = NOT p(a) IN f(y) AND (EXISTS x. NOT q(x)) AND (NOT r(y, z) SINCE q(y))\n"
+        " AND (c <- CNT i; x (q(i) AND MATCHP[0,5] ((NOT p(i))? r(i, x)?))) AND (EXISTS t. t < 5)"
+    )
+    with pytest.raises(PolicyError) as caught:
+        run(Policy.parse(text, SIG), [])
+    assert [text[each.span.start : each.span.end] for each in caught.value.diagnostics] == [
+        "p(a)",
+        "q(x)",
+        "r(y, z)",
+        "MATCHP[0,5] ((NOT p(i))? r(i, x)?)",
+        "t < 5",
+    ]
+
+
 SAFE = [
     "0 = 0",
     "x = 5",

@@ -100,7 +100,7 @@ ROWS = pa.record_batch([[4, 4, 9], [0, 0, 3], ['a"b', "", None], [1.5, math.inf,
 )
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_rows_as_text(output_format: str, expected: str, step: int) -> None:
-    encoder = encoder_of(output_format, SCHEMA, lead={"policy": "p"}, tuples=["x", "y"])
+    encoder = encoder_of(output_format, SCHEMA.names, lead={"policy": "p"}, tuples=["x", "y"])
     text = encoder.head()
     for begin in range(0, 3, step):
         text += encoder.lines(ROWS.slice(begin, step))
@@ -110,7 +110,9 @@ def test_rows_as_text(output_format: str, expected: str, step: int) -> None:
 def test_closed_formulas_are_true_in_monpolys_lines() -> None:
     times = pa.array([1_000_000], pa.timestamp("us"))
     rows = pa.RecordBatch.from_arrays([times, pa.array([7])], ["time", "time_point"])
-    assert encoder_of("monpoly", rows.schema, tuples=[]).lines(rows) == "@1970-01-01T00:00:01 (time point 7): true\n"
+    assert (
+        encoder_of("monpoly", rows.schema.names, tuples=[]).lines(rows) == "@1970-01-01T00:00:01 (time point 7): true\n"
+    )
 
 
 FORMULAS = [

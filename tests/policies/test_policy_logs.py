@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hamlet.errors import DataError
+from hamlet.policies import Policy, run
 from hamlet.policies.logs.reader import LogFile
 
 SIGNATURE = {("p", 1): ["int"], ("q", 2): ["string", "float"], ("e", 0): [], ("b", 1): ["bool"], ("q", 1): ["int"]}
@@ -122,3 +123,15 @@ def test_random_bytes_are_refused_or_read(tmp_path: Path) -> None:
                 read(tmp_path / "x.log", chunk_bytes=3)
         else:
             assert read(tmp_path / "x.log", chunk_bytes=3) == whole
+
+
+def test_strings_of_a_signature_are_text_in_csv_whatever_they_look_like(tmp_path: Path) -> None:
+    policy = Policy.parse("A(s) AND B(n)", "A(s: string) B(n: int) C(s: int)")
+    path = tmp_path / "e.csv"
+    path.write_text("time,type,s,n\n1,A,007,\n1,B,,7\n2,A,true,\n2,B,,8\n3,A,2024-01-02,\n3,B,,9\n4,A,12,\n")
+    rows = [(1, "007", 7), (2, "true", 8), (3, "2024-01-02", 9)]
+    assert [(each["time"], each["s"], each["n"]) for each in run(policy, path).rows()] == rows
+    both = Policy.parse("A(s) AND NOT C(7)", "A(s: string) C(s: int)")  # a column of both kinds is what it looks like
+    path.write_text("time,type,s\n1,A,007\n")
+    with pytest.raises(DataError, match="the column 's' is of type int64, and string means text"):
+        run(both, path)

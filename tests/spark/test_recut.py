@@ -24,7 +24,7 @@ pytest.importorskip("pyspark")
 
 from hamlet.spark.continuous import _Processor
 from hamlet.spark.packets import from_bytes
-from hamlet.spark.policy_stream import PolicyWork, policy_work
+from hamlet.spark.policy_work import PolicyWork, policy_work
 from hamlet.spark.scaling import balanced, largest_share, spread
 from hamlet.spark.sliced import recut
 

@@ -20,7 +20,6 @@ import pytest
 import hamlet
 from hamlet.cli import main
 from hamlet.errors import DataError, OptionError, UnsupportedError
-from hamlet.input.csvform import CsvForm
 from hamlet.input.ordering import SortKey
 from hamlet.policies import Policy
 from hamlet.policies import run as run_policy
@@ -226,20 +225,34 @@ def test_a_bad_file_stops_a_job_and_loses_nothing(
 
 def test_every_kind_of_bad_file_is_named(tmp_path: Path) -> None:
     """By the reader that the tasks of all notations use."""
-    from hamlet.spark.events import read_arrivals
+    from hamlet.spark.events import Reading, read_arrivals
 
     put(tmp_path, "0.csv", csv(drawn(5).to_pylist()))
     schema = pa.schema([("time", pa.int64()), ("type", pa.string()), ("u", pa.string()), ("a", pa.int64())])
     for what, (name, text, place, column) in BAD.items():
         put(tmp_path, name, text)
         paths = [pa.RecordBatch.from_pydict({"path": [f"file:{tmp_path / each}" for each in ("0.csv", name)]})]
-        read = read_arrivals(
-            SortKey("time"), "type", None, CsvForm(), lambda *_: None, schema, schema, frozenset(), paths
-        )
+        read = read_arrivals(Reading(SortKey("time"), "type"), lambda *_: None, schema, schema, frozenset(), paths)
         with pytest.raises(DataError) as raised:
             list(read)
         assert place in str(raised.value), what
         assert column in str(raised.value), what
+
+
+def test_strings_of_a_signature_are_text_in_a_job_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hamlet.input.files import open_path
+    from hamlet.policies import Policy
+    from hamlet.spark import policies
+
+    def columns_of_the_first_file(source: str, *given: Any) -> pa.Schema:
+        *_, reading, columns, _ = given
+        return columns(open_path(Path(source) / "0.csv", reading.key, reading.type_column, None, reading.form))
+
+    put(tmp_path, "0.csv", "time,type,u,a\n61,w,007,1\n")
+    monkeypatch.setattr(policies, "follow", columns_of_the_first_file)
+    policy = Policy.parse("w(u, a)", "w(u: string, a: int)")
+    schema: Any = policies.submit_stream(policy, str(tmp_path), "out", "state")
+    assert schema.field("u").type == pa.string()
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
@@ -340,6 +353,17 @@ def test_another_number_of_slices_goes_on(store: SparkSession, tmp_path: Path, n
     assert [row for row in written(tmp_path / "out") if str(END) not in row] == decided(notation, table)
 
 
+def adapting(folder: Path, notation: str, rows: list[dict[str, Any]], says: pytest.CaptureFixture[str]) -> list[float]:
+    """Run an adaptive job over files of 300 events; the largest slice over the mean, micro-batch by micro-batch."""
+    last = {"time": END, "type": "w", "u": "x", "a": 0}
+    rows = [*rows, last, {**last, "time": END + 90}]
+    begins = range(0, len(rows) - 2, 300)
+    for number, begin in enumerate(begins):
+        put(folder / "in", f"{number}.csv", csv(rows[begin : begin + 300 if number + 1 < len(begins) else None]))
+    sliced(folder, notation, 3, "--adaptive", "--files-per-batch", "1", "--verbose")
+    return [float(each) for each in re.findall(r"largest slice ([\d.]+) of the mean", says.readouterr().err)]
+
+
 def test_states_move_to_where_there_is_less_to_do(
     store: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -351,12 +375,7 @@ def test_states_move_to_where_there_is_less_to_do(
         {"time": at // 8, "type": lot.choice("wwd"), "u": "heavy" if lot.random() < 0.4 else lot.choice(users), "a": 1}
         for at in range(900)
     ]
-    last = {"time": END, "type": "w", "u": "x", "a": 0}
-    for number in range(3):
-        part = rows[300 * number : 300 * number + 300] + ([last, {**last, "time": END + 90}] if number == 2 else [])
-        put(tmp_path / "in", f"{number}.csv", csv(part))
-    sliced(tmp_path, "query", 3, "--adaptive", "--files-per-batch", "1", "--verbose")
-    shares = [float(each) for each in re.findall(r"largest slice ([\d.]+) of the mean", capfd.readouterr().err)]
+    shares = adapting(tmp_path, "query", rows, capfd)
     assert shares[0] > 1.25
     assert shares[-1] < min(1.5, shares[0])
     plan = json.loads((tmp_path / "state" / "cells.json").read_text())
@@ -382,12 +401,7 @@ def test_a_policy_is_cut_anew_where_a_heavy_user_moves(
         }
         for at in range(1200)
     ]
-    last = {"time": END, "type": "w", "u": "x", "a": 0}
-    for number in range(4):
-        part = rows[300 * number : 300 * number + 300] + ([last, {**last, "time": END + 90}] if number == 3 else [])
-        put(tmp_path / "in", f"{number}.csv", csv(part))
-    sliced(tmp_path, "policy", 3, "--adaptive", "--files-per-batch", "1", "--verbose")
-    shares = [float(each) for each in re.findall(r"largest slice ([\d.]+) of the mean", capfd.readouterr().err)]
+    shares = adapting(tmp_path, "policy", rows, capfd)
     assert shares[0] > 1.5
     assert max(shares[1], shares[3]) < 1.5
     assert json.loads((tmp_path / "state" / "cells.json").read_text())["shares"] is not None

@@ -27,8 +27,8 @@ STATEMENTS = (
     "MATCH_NUMBER() AS m, SUM(price) AS s ALL ROWS PER MATCH PATTERN (a | b c*) DEFINE a AS price > 7, c AS price < 5)",
     "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES CLASSIFIER() AS c "
     "ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (a b) DEFINE b AS price > 2 * PREV(price))",
-    "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY ts % 3, symbol ORDER BY ts MEASURES COUNT(*) AS n "
-    "PATTERN (a b{2}) DEFINE b AS price <> LAST(a.price))",
+    "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY ts % 3 ORDER BY ts MEASURES COUNT() AS n, LAST(symbol) AS s "
+    "PATTERN (a b{2}) DEFINE b AS price <> LAST(a.price) AND symbol <> LAST(a.symbol))",
     "SELECT * FROM ticks MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES LAST(ts) - FIRST(ts) AS took, "
     "FIRST(at) AS since AFTER MATCH SKIP TO NEXT ROW PATTERN (a+ b) WITHIN 4 DEFINE a AS price < 8, b AS price > 4)",
     f"SELECT name, m.n, count(*) AS times FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL}) AS m JOIN names ON "

@@ -159,6 +159,22 @@ def test_the_obvious_text_gives_the_number_of_sql(question: str) -> None:
     assert rounded([tuple(row.values())[3:] for row in rows]) == rounded(expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("FIRST(v.channel), COUNT(*) PATTERN SEQ(view v, purchase) WHERE [user] GROUP-BY FIRST(v.channel)", "v"),
+        ("COUNT(*) PATTERN SEQ(view, cart, purchase) WHERE [user]", "view"),
+        ("user, COUNT(*) PATTERN SEQ(view+, purchase) GROUP-BY user WITHIN SESSION 6 h", "view"),
+    ],
+)
+def test_combinations_are_told_from_events(text: str, named: str) -> None:
+    """Conversion by channel, drop-off and sessions with COUNT(*): the number is not SQL's, and a finding says so."""
+    within = "" if "WITHIN" in text else " WITHIN ALL"
+    [said] = hamlet.run(hamlet.Workload.parse(f"RETURN {text}{within}"), CLICKS).warnings
+    assert f"COUNT(EVENTS {named}), each event once, is" in said
+    assert "COUNT(EVENTS purchase)" in said
+
+
 def test_median_and_mean_of_waits() -> None:
     """MEDIAN is no aggregate: the error names the text that gives a row for each wait, and SQL about these rows."""
     with pytest.raises(hamlet.HamletError, match="there is no aggregate 'MEDIAN'") as refused:

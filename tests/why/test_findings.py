@@ -194,7 +194,7 @@ def test_which_text_keeps_a_column_from_being_numbers(tmp_path: Path) -> None:
     assert "first value" not in str(caught.value)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("threads", "exact"), [(1, 1 << 52), (2, 1 << 52), (1, -1)])  # -1: one by one
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -216,9 +216,16 @@ def test_which_text_keeps_a_column_from_being_numbers(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_having_that_rejects_all_rows(clicks: Path, query: str, said: str, threads: int) -> None:
-    found = warnings(f"RETURN COUNT(*) PATTERN {query}", clicks, threads=threads)
-    assert found == [f"q1: no rows, because HAVING {said}"]
+def test_having_that_rejects_all_rows(
+    clicks: Path, query: str, said: str, threads: int, exact: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hamlet.findings.having._EXACT", exact)
+    other = "RETURN AVG(buy.price) PATTERN buy HAVING AVG(buy.price) < 0.5 WITHIN 10 s"
+    found = warnings(f"RETURN COUNT(*) PATTERN {query}; {other}", clicks, threads=threads)
+    assert found == [
+        f"q1: no rows, because HAVING {said}",
+        "q2: no rows, because HAVING AVG(buy.price) < 0.5 rejects all 3 rows; AVG(buy.price) came nearest with 1.0",
+    ]
 
 
 def test_having_beside_another_reason(clicks: Path) -> None:
@@ -314,6 +321,40 @@ def test_sums_of_many_events_are_looked_at_in_some_windows(tmp_path: Path) -> No
         assert results.stats.get("row_groups") is None
         if "SPAN" not in window:
             assert len(list(results.trends("q1", group=49))) == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (
+            "RETURN user, COUNT(*) PATTERN SEQ(view, buy) GROUP-BY user WITHIN ALL",
+            "q1: COUNT(*) is 4 in the row of user 1, {}; COUNT(EVENTS view), each event once, is 2 there, and "
+            "COUNT(EVENTS buy) 2",
+        ),
+        (
+            "RETURN FIRST(v.user), COUNT(*) AS n PATTERN SEQ(view v+, buy) GROUP-BY FIRST(v.user) WITHIN 1 min",
+            "q1: COUNT(*) is 30 in the row of window_start 0 and FIRST(v.user) 1, {}; COUNT(EVENTS v), each event "
+            "once, is 4 there, and COUNT(EVENTS buy) 3",
+        ),
+        (
+            "RETURN user, COUNT(*) PATTERN SEQ(view+, buy) GROUP-BY user WITHIN SESSION 9 s",
+            "q1: COUNT(*) is 6 in the row of window_start 0 and user 1, {}; COUNT(EVENTS view), each event once, is 2 "
+            "there, and COUNT(EVENTS buy) 2",
+        ),
+        ("RETURN COUNT(*) PATTERN SEQ(view, buy) WITHIN 1 min", None),  # trends of everybody's events
+        ("RETURN user, COUNT(*) PATTERN SEQ(view, buy+) GROUP-BY user WITHIN 1 min", None),  # the paper's question
+        ("RETURN COUNT(*), COUNT(EVENTS buy) PATTERN SEQ(view, buy) WHERE [user] WITHIN 1 min", None),
+        ("RETURN COUNT(*) PATTERN SEQ(view, buy) SEMANTICS NEXT WHERE [user] WITHIN 1 min", None),
+        (
+            "RETURN user, COUNT(*) PATTERN SEQ(NOT view v, view, buy) GROUP-BY user WITHIN 1 min",
+            None,
+        ),  # as many as buys
+        ("RETURN COUNT(view), COUNT(*) PATTERN SEQ(view+, buy) GROUP-BY COUNT(view) WITHIN 1 min", None),
+    ],
+)
+def test_a_funnel_counts_combinations(query: str, said: str | None) -> None:
+    why = "since every combination of events in that order is a trend"
+    assert warnings(query, PURCHASES) == ([] if said is None else [said.format(why)])
 
 
 def test_counts_beyond_all_measure_within_keys() -> None:

@@ -6,7 +6,6 @@ cuts the block until it stands alone.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,6 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
+from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS
 from hamlet.input.json_line import MOST_BRACKETS, object_of
@@ -324,7 +324,7 @@ class CsvLines:
         types = {name: EXACT_SECONDS if kind == FRACTION else kind for name, kind in types.items()}
         time = self._columns.key.time
         table = pa_csv.read_csv(
-            io.BytesIO(block),
+            as_stream(block),
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self.names),
             parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in block),
             convert_options=pa_csv.ConvertOptions(
@@ -382,14 +382,14 @@ def header_of(line: bytes, delimiter: str | None, name: str) -> tuple[list[str],
     if delimiter is None:
         delimiter = "," if "," in text else max(MARKS, key=text.count)
         delimiter = delimiter if delimiter in text else ","
-    reader = pa_csv.read_csv(io.BytesIO(text.encode() + b"\n"), parse_options=pa_csv.ParseOptions(delimiter=delimiter))
+    reader = pa_csv.read_csv(as_stream(text.encode() + b"\n"), parse_options=pa_csv.ParseOptions(delimiter=delimiter))
     return list(reader.schema.names), delimiter
 
 
 def _read_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
     parse = pa_json.ParseOptions() if schema is None else pa_json.ParseOptions(schema, False, "infer")
     read = pa_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
-    return pa_json.read_json(io.BytesIO(block), read, parse)
+    return pa_json.read_json(as_stream(block), read, parse)
 
 
 def _as_text(block: bytes, table: pa.Table) -> pa.Table:

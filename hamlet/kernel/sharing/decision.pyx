@@ -4,9 +4,7 @@ A burst's live members are grouped into candidates: queries whose local predicat
 events. The candidate with most queries is the reference. Others add sigma snapshots: under the model `paper` one per
 event on which they differ from it, under `measured` one per class of events that they accept, since that is what closed
 forms have to add up (``optimizer/benefit.pyx``). The model reads how many live members of a *member class* there are
-(members that it does not tell apart), so that a decision does not look at each of them. The optimizer chooses; bursts
-of the same classes and, of events and of each member class, the same order of magnitude are decided once and then
-known, so that stale decisions cost time and never a result.
+(members that it does not tell apart), so that a decision does not look at each of them. The optimizer chooses.
 
 A graphlet goes on over several bursts while no event ends it: where the longest burst is full, and over the border of
 two batches. `DecisionHistory` remembers what the last burst decided; a set that has become smaller is a split, a larger
@@ -21,15 +19,12 @@ from libc.stdlib cimport free
 from hamlet.kernel.cells cimport lowest_window
 from hamlet.kernel.core cimport (
     ALONE,
-    CHOICES,
-    DECISION_CACHE,
     MERGED,
     NEVER,
     RANDOM,
     SHARED,
     SPLIT,
     STATIC,
-    Choice,
     Core,
     Graphlet,
     MemberClass,
@@ -38,7 +33,6 @@ from hamlet.kernel.core cimport (
     Record,
     Trace,
     enlarged,
-    may_use,
     mixed,
     ones,
 )
@@ -62,10 +56,8 @@ cdef extern from *:
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
     }
-    static inline int hamlet_magnitude(uint64_t number) { return 64 - __builtin_clzll(number | 1); }
     """
     int64_t now "hamlet_now"() noexcept nogil
-    int magnitude "hamlet_magnitude"(uint64_t number) noexcept nogil
 
 cdef enum:
     MOST_CANDIDATES = 64  # as many as a graphlet has roles
@@ -93,9 +85,7 @@ cdef void free_decisions(Core* k) noexcept:
 
 cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     """Bits of the roles whose queries share the burst; its live members and role_events are known."""
-    cdef uint64_t burst, shared
-    cdef Choice* known
-    cdef int i
+    cdef uint64_t shared
     cdef int64_t begun
     k.decisions += 1
     if k.policy == NEVER or (g.lives < 2 and k.policy != STATIC):
@@ -105,33 +95,11 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     if k.policy == RANDOM:
         k.chance = mixed(k.chance + 1)
         return g.every & k.chance
-    burst = burst_of(g)
-    for i in range(g.member_classes):
-        if k.member_class_lives[i]:
-            burst += mixed(<uint64_t> i << 32 | roughly(k.member_class_lives[i]))
-    burst = mixed(burst) | 1
-    known = &g.choices[(burst >> 8) % CHOICES]
-    if not k.paper and known.burst == burst and may_use(k, DECISION_CACHE):
-        k.reached[DECISION_CACHE] += 1
-        return known.shared
     begun = now()
     shared = choose_roles(k, g)
     k.decided += 1
     k.decision_ns += now() - begun
-    known.burst = burst
-    known.shared = shared
     return shared
-
-
-cdef inline uint64_t burst_of(const Graphlet* g) noexcept nogil:
-    """A number for the classes of a burst and the order of magnitude of b."""
-    return g.kindred + <uint64_t> magnitude(g.events)
-
-
-cdef inline uint64_t roughly(uint64_t number) noexcept nogil:
-    """A number's place among magnitudes, each cut into four."""
-    cdef int size = magnitude(number)
-    return number if size <= 3 else (<uint64_t> size << 2) + (number >> (size - 3) & 3)
 
 
 cdef uint64_t choose_roles(Core* k, Graphlet* g) noexcept nogil:

@@ -299,7 +299,6 @@ cdef void count_roles(Core* k, Graphlet* g) noexcept nogil:
     """How many events of the burst each role accepts, and numbers for the sets of their classes."""
     cdef int role, i, kind
     cdef uint64_t roles, number
-    g.kindred = 0
     for role in range(g.roles):
         k.role_events[role] = 0
         k.role_kinds[role] = 0
@@ -307,11 +306,10 @@ cdef void count_roles(Core* k, Graphlet* g) noexcept nogil:
         kind = g.kind[i]
         roles = k.class_roles[kind]
         number = mixed(<uint64_t> kind + 1)
-        g.kindred += number  # a sum over the set
         for role in range(g.roles):
             if roles >> role & 1:
                 k.role_events[role] += g.of_kind[kind]
-                k.role_kinds[role] += number
+                k.role_kinds[role] += number  # a sum over the set
 
 
 cdef void forget_lives(Core* k, Graphlet* g) noexcept nogil:

@@ -9,23 +9,21 @@ from libc.stdlib cimport calloc, free
 
 from hamlet.kernel.core cimport (
     BANNED,
-    CHOICES,
     LONGEST_BURST,
     MEMBER,
     MOST_GRAPHLETS,
     MOST_MEMBER_CLASSES,
-    Choice,
     Consumer,
     Core,
     Graphlet,
     MemberClass,
     Member,
     column_bit,
-    grown,
 )
 from hamlet.kernel.operators.simd.lanes cimport Band, LaneProgram, is_found
 from hamlet.kernel.plan cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
 from hamlet.kernel.sharing.burst cimport Tally
+from hamlet.memory cimport grown
 
 
 cdef void join_graphlet(Core* k, int kind, int type) except *:
@@ -174,9 +172,6 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
         g.roles += 1
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
-        g.choices = <Choice*> calloc(CHOICES, sizeof(Choice))
-        if g.choices == NULL:
-            raise MemoryError
     if k.sorted == NULL:
         k.sorted = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
     g.member = <Member*> grown(g.member, (g.members + 1) * sizeof(Member))
@@ -273,7 +268,6 @@ cdef void free_graphlets(Core* k) noexcept:
         free(k.graphlet[i].kind)
         free(k.graphlet[i].of_kind)
         free(k.graphlet[i].live)
-        free(k.graphlet[i].choices)
     free(k.class_plain)
     free(k.class_graphlet)
     free(k.class_roles)

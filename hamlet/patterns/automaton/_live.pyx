@@ -9,12 +9,14 @@ are found by one look back over those rows, so that a long run of starts that al
 Contract: as in `_walk`; a partition's cells have as many columns as the programs read.
 """
 
+from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove
 
 import numpy as np
 
+from hamlet.memory cimport grown
 from hamlet.patterns.automaton._machine cimport READ_INT, READ_REAL, Value, apply
 from hamlet.patterns.automaton._search cimport MATCH, WAITS, Search
 from hamlet.patterns.automaton._walk cimport Table
@@ -59,13 +61,6 @@ cdef struct Way:
 cdef struct Node:
     int32_t step
     int64_t before
-
-
-cdef void* _grown(void* old, Py_ssize_t size) except NULL:
-    cdef void* found = realloc(old, size)
-    if found == NULL:
-        raise MemoryError
-    return found
 
 
 cdef inline bint is_later(int64_t start, int64_t within, int64_t time) noexcept nogil:
@@ -281,11 +276,11 @@ cdef class Partition:
     cdef int _widen(self, Py_ssize_t room) except -1:
         """Room for so many rows."""
         cdef Py_ssize_t i
-        self.times = <int64_t*>_grown(self.times, room * sizeof(int64_t))
-        self.holds = <uint8_t*>_grown(self.holds, room * self.live.count)
+        self.times = <int64_t*>grown(self.times, room * sizeof(int64_t))
+        self.holds = <uint8_t*>grown(self.holds, room * self.live.count)
         for i in range(self.live.columns):
-            self.values[i] = <int64_t*>_grown(self.values[i], room * sizeof(int64_t))
-            self.nulls[i] = <uint8_t*>_grown(self.nulls[i], room)
+            self.values[i] = <int64_t*>grown(self.values[i], room * sizeof(int64_t))
+            self.nulls[i] = <uint8_t*>grown(self.nulls[i], room)
             self.search.columns[i].whole, self.search.columns[i].real = self.values[i], <double*>self.values[i]
             self.search.columns[i].null = self.nulls[i]
         if self.table is not None:
@@ -301,7 +296,7 @@ cdef class Partition:
                 + (0 if self.search is None else self.search.size()))
 
     def take(self, tuple row, int64_t time, tuple values):
-        """Take a row: `values` are the columns that conditions read, as int or float, or None."""
+        """Take a row: `values` are the columns that conditions read, as int, float, the row's own str, or None."""
         cdef Live live = self.live
         cdef Py_ssize_t i, column
         cdef int64_t place = len(self.rows), behind
@@ -318,6 +313,8 @@ cdef class Partition:
                 continue
             if type(value) is float:
                 cell[i].real = value
+            elif type(value) is str:
+                cell[i].whole = <int64_t><PyObject*>value  # the row keeps it alive
             else:
                 cell[i].whole = value
         self.times[place] = time
@@ -403,7 +400,7 @@ cdef class Partition:
                 if not holds[live.variables[step]]:
                     continue
                 if self.node_count == self.node_room:
-                    self.nodes = <Node*>_grown(self.nodes, 2 * self.node_room * sizeof(Node))
+                    self.nodes = <Node*>grown(self.nodes, 2 * self.node_room * sizeof(Node))
                     self.node_room *= 2
                 self.nodes[self.node_count].step, self.nodes[self.node_count].before = step, self.ways[i].node
                 self.node_count += 1
@@ -517,7 +514,7 @@ cdef class Partition:
         cdef uint8_t* here
         cdef Py_ssize_t i
         if rows * live.steps > live.alive_room:
-            live.alive = <uint8_t*>_grown(live.alive, rows * live.steps)
+            live.alive = <uint8_t*>grown(live.alive, rows * live.steps)
             live.alive_room = rows * live.steps
         while row >= self.start:
             here = live.alive + (row - self.start) * live.steps

@@ -1,6 +1,11 @@
-"""Operations of conditions on a stack of values: whole numbers, doubles, and truth as whole numbers."""
+"""Operations of conditions on a stack of values: whole numbers, doubles, and truth as whole numbers.
 
-from libc.math cimport isnan
+A text is a whole number, too: a code that equal texts share, or the address of a str that its row keeps alive.
+"""
+
+from cpython.ref cimport PyObject
+from cpython.unicode cimport PyUnicode_Compare
+from libc.math cimport fabs, isnan
 from libc.stdint cimport int64_t
 
 cdef enum:  # operations of conditions; what they take stands in `compile_native`
@@ -34,8 +39,22 @@ cdef enum:  # operations of conditions; what they take stands in `compile_native
     DISTINCT_REAL = 27
     NUMBER = 28
     NARROW = 29
+    COMPARE_TEXT = 30
+    DISTINCT_TEXT = 31
+    COMPARE_SCALED = 32
+    ABSOLUTE_INT = 33
+    ABSOLUTE_REAL = 34
 
 cdef extern from *:
+    """
+    static inline int hamlet_compare_scaled(int64_t a, int64_t b, int64_t shift) {
+        __int128 one = a, other = b;
+        for (; shift > 0; shift--) one *= 10;
+        for (; shift < 0; shift++) other *= 10;
+        return (one > other) - (one < other);
+    }
+    """
+    int hamlet_compare_scaled(int64_t a, int64_t b, int64_t shift) nogil
     bint __builtin_add_overflow(int64_t a, int64_t b, int64_t* c) nogil
     bint __builtin_sub_overflow(int64_t a, int64_t b, int64_t* c) nogil
     bint __builtin_mul_overflow(int64_t a, int64_t b, int64_t* c) nogil
@@ -53,6 +72,11 @@ cdef inline int compare_real(double a, double b) noexcept nogil:
     if isnan(b):
         return -1
     return (a > b) - (a < b)
+
+
+cdef inline int compare_text(int64_t a, int64_t b) except -2:
+    """-1, 0 or 1 for two addresses of str: by their code points, as the host has it."""
+    return 0 if a == b else PyUnicode_Compare(<object><PyObject*>a, <object><PyObject*>b)
 
 
 cdef inline bint _holds(int order, int64_t operation) noexcept nogil:
@@ -94,6 +118,11 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
             raise OverflowError
     elif operation == NEGATE_REAL:
         top.real = -top.real
+    elif operation == ABSOLUTE_INT:
+        if top.whole < 0 and __builtin_sub_overflow(0, top.whole, &top.whole) and not top.null:
+            raise OverflowError
+    elif operation == ABSOLUTE_REAL:
+        top.real = fabs(top.real)
     elif operation == IS_NULL:
         top.whole, top.null = top.null, False
     elif operation == NARROW:  # to a number of so many bits
@@ -116,9 +145,11 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
             else:
                 top.null = top.null or top[1].null
                 top.whole = 0
-        elif operation == DISTINCT_INT or operation == DISTINCT_REAL:
+        elif operation == DISTINCT_INT or operation == DISTINCT_REAL or operation == DISTINCT_TEXT:
             if top.null or top[1].null:
                 order = top.null != top[1].null
+            elif operation == DISTINCT_TEXT:
+                order = compare_text(top.whole, top[1].whole) != 0
             elif operation == DISTINCT_INT:
                 order = top.whole != top[1].whole
             else:
@@ -133,6 +164,11 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
                 top.whole = _holds(<int>order, argument)
             elif operation == COMPARE_REAL:
                 top.whole = _holds(compare_real(top.real, top[1].real), argument)
+            elif operation == COMPARE_TEXT:
+                top.whole = _holds(compare_text(top.whole, top[1].whole), argument)
+            elif operation == COMPARE_SCALED:  # of two numbers with so many decimals more on the right, and 32
+                order = hamlet_compare_scaled(top.whole, top[1].whole, (argument >> 3) - 32)
+                top.whole = _holds(<int>order, argument & 7)
             elif operation == ADD_INT:
                 if __builtin_add_overflow(top.whole, top[1].whole, &top.whole):
                     raise OverflowError

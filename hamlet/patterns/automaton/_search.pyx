@@ -9,11 +9,12 @@ Conditions are programs over int64 and double, or, where an operation is not kno
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
+from hamlet.memory cimport grown
 from hamlet.patterns.automaton._machine cimport (
     ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE, COUNT, NUMBER, READ_INT, READ_REAL, Value, __builtin_add_overflow,
     apply, compare_real,
@@ -42,14 +43,6 @@ cdef enum:  # how a partition went on
 DEF DEEPEST = 64
 DEF JUDGED = 10   # steps that a condition of the host's stands for, whose answer is known
 DEF ASKED = 50    # and one whose answer is not
-
-
-cdef void* _grown(void* old, Py_ssize_t size) except NULL:
-    """Room of a size that begins with what was there; what was there stays where there is no room."""
-    cdef void* found = realloc(old, size)
-    if found == NULL:
-        raise MemoryError
-    return found
 
 
 cdef class Interned:
@@ -91,7 +84,7 @@ cdef class Interned:
             place = (place + 1) & self.mask
         known[0] = False
         if self.used + length + 1 > self.room:
-            self.words = <int64_t*>_grown(self.words, 2 * (self.room + length) * sizeof(int64_t))
+            self.words = <int64_t*>grown(self.words, 2 * (self.room + length) * sizeof(int64_t))
             self.room = 2 * (self.room + length)
         entry.age, entry.hashed, entry.at = self.age, hashed, self.used
         self.words[self.used] = length
@@ -236,26 +229,26 @@ cdef class Search:
         """Room for paths of so many rows."""
         cdef Py_ssize_t i, which
         for i in range(self.sets):
-            self.places[i] = <int64_t*>_grown(self.places[i], (room + 1) * sizeof(int64_t))
-            self.counts[i] = <int64_t*>_grown(self.counts[i], (room + 1) * sizeof(int64_t))
+            self.places[i] = <int64_t*>grown(self.places[i], (room + 1) * sizeof(int64_t))
+            self.counts[i] = <int64_t*>grown(self.counts[i], (room + 1) * sizeof(int64_t))
             self.counts[i][0] = 0
         for i in range(self.keep.shape[0]):
             if self.keep[i, 1] < 0:
                 which = self.keep[i, 0]
-                self.listed[which] = <int64_t*>_grown(self.listed[which], (room + 1) * sizeof(int64_t))
+                self.listed[which] = <int64_t*>grown(self.listed[which], (room + 1) * sizeof(int64_t))
                 self.listed[which][0] = 0
         if self.all_labels:
-            self.path = <int64_t*>_grown(self.path, (room + 1) * sizeof(int64_t))
+            self.path = <int64_t*>grown(self.path, (room + 1) * sizeof(int64_t))
             self.path[0] = 0
         for i in range(self.sums.shape[0]):
-            self.whole[i] = <int64_t*>_grown(self.whole[i], (room + 1) * sizeof(int64_t))
-            self.real[i] = <double*>_grown(self.real[i], (room + 1) * sizeof(double))
-            self.filled[i] = <int64_t*>_grown(self.filled[i], (room + 1) * sizeof(int64_t))
+            self.whole[i] = <int64_t*>grown(self.whole[i], (room + 1) * sizeof(int64_t))
+            self.real[i] = <double*>grown(self.real[i], (room + 1) * sizeof(double))
+            self.filled[i] = <int64_t*>grown(self.filled[i], (room + 1) * sizeof(int64_t))
             self.whole[i][0] = 0
             self.real[i][0] = 0.0
             self.filled[i][0] = 0
-        self.steps = <int32_t*>_grown(self.steps, (room + 1) * sizeof(int32_t))
-        self.labels = <int32_t*>_grown(self.labels, (room + 1) * sizeof(int32_t))
+        self.steps = <int32_t*>grown(self.steps, (room + 1) * sizeof(int32_t))
+        self.labels = <int32_t*>grown(self.labels, (room + 1) * sizeof(int32_t))
         self.room = room
         return 0
 
@@ -263,8 +256,8 @@ cdef class Search:
         cdef Py_ssize_t room
         if self.depth == self.stack_room:
             room = max(64, 2 * self.stack_room)
-            self.stack_step = <int32_t*>_grown(self.stack_step, room * sizeof(int32_t))
-            self.stack_taken = <int64_t*>_grown(self.stack_taken, room * sizeof(int64_t))
+            self.stack_step = <int32_t*>grown(self.stack_step, room * sizeof(int32_t))
+            self.stack_taken = <int64_t*>grown(self.stack_taken, room * sizeof(int64_t))
             self.stack_room = room
         self.stack_step[self.depth] = step
         self.stack_taken[self.depth] = taken
@@ -526,7 +519,7 @@ cdef class Search:
     cdef int _state_of(self, Py_ssize_t room) except -1:
         """Room for so many numbers of a state."""
         if room > self.state_room:
-            self.state = <int64_t*>_grown(self.state, 2 * room * sizeof(int64_t))
+            self.state = <int64_t*>grown(self.state, 2 * room * sizeof(int64_t))
             self.state_room = 2 * room
         return 0
 

@@ -11,9 +11,12 @@ masks are as long as all rows, an empty one is true everywhere; nothing of this 
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 import numpy as np
+
+from hamlet.memory cimport grown
 
 cdef enum:
     TAKE = 0
@@ -25,13 +28,6 @@ cdef enum:
 
 cdef int64_t _NEVER = 9223372036854775807
 cdef int64_t _BLOCK_BYTES = 1 << 28
-
-
-cdef void* _grown(void* old, Py_ssize_t size) except NULL:
-    cdef void* found = realloc(old, size)
-    if found == NULL:
-        raise MemoryError
-    return found
 
 
 cdef class Matches:
@@ -55,22 +51,15 @@ cdef class Matches:
 
     cdef int reserve(self, Py_ssize_t labels) except -1 nogil:
         """Room for one more match, and for so many more labels."""
-        cdef void* grown
         cdef Py_ssize_t room
         if self._count == self._room:
             room = max(64, 2 * self._room)
-            grown = realloc(self._rows, room * 4 * sizeof(int64_t))
-            if grown == NULL:
-                with gil:
-                    raise MemoryError
-            self._rows, self._room = <int64_t*>grown, room
+            self._rows = <int64_t*>grown(self._rows, room * 4 * sizeof(int64_t))
+            self._room = room
         if self._labels + labels > self._label_room:
             room = max(1024, 2 * (self._labels + labels))
-            grown = realloc(self._steps, room * sizeof(int32_t))
-            if grown == NULL:
-                with gil:
-                    raise MemoryError
-            self._steps, self._label_room = <int32_t*>grown, room
+            self._steps = <int32_t*>grown(self._steps, room * sizeof(int32_t))
+            self._label_room = room
         return 0
 
     def add(self, int64_t start, int64_t number, int64_t partition, const int32_t[::1] steps):
@@ -121,21 +110,26 @@ cdef class Matches:
         Returns
         -------
         (int64 array of shape (matches, 4), int32 array of shape (labels,))
-            Start row, length, number and partition of each match; the step that took each row of each match.
+            `rows`; the step that took each row of each match.
         """
-        rows = np.empty((self._count, 4), np.int64)
         steps = np.empty(self._labels, np.int32)
-        cdef int64_t[:, ::1] rows_view = rows
         cdef int32_t[::1] steps_view = steps
-        cdef Py_ssize_t i
-        for i in range(self._count):
-            rows_view[i, 0] = self._rows[4 * i]
-            rows_view[i, 1] = self._rows[4 * i + 1]
-            rows_view[i, 2] = self._rows[4 * i + 2]
-            rows_view[i, 3] = self._rows[4 * i + 3]
-        for i in range(self._labels):
-            steps_view[i] = self._steps[i]
-        return rows, steps
+        if self._labels:
+            memcpy(&steps_view[0], self._steps, self._labels * sizeof(int32_t))
+        return self.rows(), steps
+
+    def rows(self, Py_ssize_t first=0):
+        """Start row, length, number and partition of the matches from one on; shape (matches, 4)."""
+        found = np.empty((self._count - first, 4), np.int64)
+        cdef int64_t[:, ::1] view = found
+        if self._count > first:
+            memcpy(&view[0, 0], self._rows + 4 * first, 4 * (self._count - first) * sizeof(int64_t))
+        return found
+
+    @property
+    def count(self):
+        """How many there are."""
+        return self._count
 
 
 cdef class Table:
@@ -278,7 +272,6 @@ cdef class Table:
         """Compute all blocks of a partition of rows low to high (exclusive), and keep the first in memory."""
         cdef int64_t rows = high - low + 1, blocks, each
         cdef Py_ssize_t needed, cell
-        cdef void* grown
         self.low, self.high = low, high
         if self.counters:  # what counts looks far ahead: all rows stay in memory
             self.block = rows
@@ -287,12 +280,10 @@ cdef class Table:
         blocks = (rows + self.block - 1) // self.block
         if self.packed:
             if min(rows, self.block) + 1 > self.room:
-                with gil:
-                    self.words = <uint64_t*>_grown(self.words, (min(rows, self.block) + 1) * sizeof(uint64_t))
+                self.words = <uint64_t*>grown(self.words, (min(rows, self.block) + 1) * sizeof(uint64_t))
                 self.room = min(rows, self.block) + 1
             if blocks > self.mark_room:
-                with gil:
-                    self.word_marks = <uint64_t*>_grown(self.word_marks, blocks * sizeof(uint64_t))
+                self.word_marks = <uint64_t*>grown(self.word_marks, blocks * sizeof(uint64_t))
                 self.mark_room = blocks
             for each in range(blocks - 1, -1, -1):
                 self.load(each)
@@ -300,24 +291,16 @@ cdef class Table:
         needed = (min(rows, self.block) + 1) * self.steps
         cell = sizeof(int64_t) if self.bounded else 1
         if needed > self.room:
-            grown = realloc(self.near if self.bounded else <void*>self.alive, needed * cell)
-            if grown == NULL:
-                with gil:
-                    raise MemoryError
             if self.bounded:
-                self.near = <int64_t*>grown
+                self.near = <int64_t*>grown(self.near, needed * cell)
             else:
-                self.alive = <uint8_t*>grown
+                self.alive = <uint8_t*>grown(self.alive, needed * cell)
             self.room = needed
         if blocks * self.steps > self.mark_room:
-            grown = realloc(self.near_marks if self.bounded else <void*>self.alive_marks, blocks * self.steps * cell)
-            if grown == NULL:
-                with gil:
-                    raise MemoryError
             if self.bounded:
-                self.near_marks = <int64_t*>grown
+                self.near_marks = <int64_t*>grown(self.near_marks, blocks * self.steps * cell)
             else:
-                self.alive_marks = <uint8_t*>grown
+                self.alive_marks = <uint8_t*>grown(self.alive_marks, blocks * self.steps * cell)
             self.mark_room = blocks * self.steps
         each = blocks - 1
         while each >= 0:
@@ -421,10 +404,10 @@ cdef class Table:
         for k in range(self.counters):
             each = &self.counter[k]
             if each.room < rows:
-                each.run = <int64_t*>_grown(each.run, size)
-                each.behind = <int64_t*>_grown(each.behind, size)
-                each.before = <int64_t*>_grown(each.before, size)
-                each.queue = <int64_t*>_grown(each.queue, size)
+                each.run = <int64_t*>grown(each.run, size)
+                each.behind = <int64_t*>grown(each.behind, size)
+                each.before = <int64_t*>grown(each.before, size)
+                each.queue = <int64_t*>grown(each.queue, size)
                 each.room = rows
             each.run[rows], each.behind[rows] = 0, _NEVER
             each.head = each.tail = 0

@@ -8,7 +8,6 @@ of them; anything else is put to the host, match by match.
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -22,13 +21,14 @@ from hamlet.patterns.automaton._live import Live, Partition
 from hamlet.patterns.match.direct_conditions import compile_conditions
 from hamlet.patterns.match.direct_rows import RowForm, compile_rows
 from hamlet.patterns.match.evaluate import SKIPS, arrays_of, skip_members
+from hamlet.patterns.match.native import microseconds_of
 
 if TYPE_CHECKING:
     from hamlet.patterns.match.evaluate import Meaning
 
 # Rows of a push up to which they are taken one by one (3 to 8 us each; a batch in the host takes 20 ms and more), and
 # up to which they still are where rows were taken so before: all that is kept would have to be moved.
-FEW, STILL_FEW = 1024, 1 << 15
+FEW, STILL_FEW = 4096, 1 << 15
 _BEFORE_ALL = -(2**63)
 _FAR = 1 << 16  # rows back or ahead for which no partition keeps room
 _ROW_BYTES = 56  # of a tuple
@@ -73,7 +73,7 @@ class Intake:
         self._schema, self._names = schema, schema.names
         self._kinds: list[type] = []
         self._good: dict[tuple[type, ...], tuple[int, ...]] = {}  # places of integers that become doubles
-        self._has_times = pa.timestamp("us") in schema.types
+        self._times = [place for place, kind in enumerate(schema.types) if kind == pa.timestamp("us")]
         self._decimals = [
             (place, Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale))
             for place, kind in enumerate(schema.types)
@@ -110,8 +110,9 @@ class Intake:
                 value = values[place]
                 if value is not None and not -bound <= value < bound:
                     return None
-            if self._has_times and any(type(each) is datetime and each.tzinfo is not None for each in values):
-                return None
+            for place in self._times:
+                if values[place] is not None and values[place].tzinfo is not None:
+                    return None
             if self._decimals:
                 exact = self._exact(values)
                 if exact is None:
@@ -202,6 +203,7 @@ class Direct:
         self.mark = _BEFORE_ALL
         self._count = 0
         self._deadlines: list[tuple[int, int, tuple[Any, ...]]] = []
+        self.texts: list[str] = []  # that programs read
         self.bounded = False
         self.forgets = False  # partitions without rows
         self.beyond = False  # whether a number or the steps of a search are too many: the host has to go on
@@ -336,21 +338,16 @@ def direct_of(
     )
     form = compile_rows(meaning, columns.places, columns.keys, schema, outer)
     found = Direct(columns, live, conditions.values, back, form)
+    found.texts = conditions.texts
     found.bounded, found.forgets = within is not None, not meaning.reads_past
     return found
-
-
-_WITHIN = re.compile(r"\s*INTERVAL\s+'?(\d+)'?\s*(SECOND|MINUTE|HOUR|DAY|MILLISECOND|MICROSECOND)S?\s*", re.IGNORECASE)
-_UNITS = {"SECOND": 10**6, "MINUTE": 6 * 10**7, "HOUR": 36 * 10**8, "DAY": 864 * 10**8}
-_UNITS |= {"MILLISECOND": 1000, "MICROSECOND": 1}
 
 
 def _within(text: str, kind: pa.DataType) -> int | None:
     """A duration in ticks of the time."""
     if pa.types.is_integer(kind):
         return int(text) if text.strip().isdecimal() else None
-    match = _WITHIN.fullmatch(text)
-    return int(match[1]) * _UNITS[match[2].upper()] if match else None
+    return microseconds_of(text)
 
 
 def _columns(meaning: Meaning, schema: pa.Schema) -> Columns | None:

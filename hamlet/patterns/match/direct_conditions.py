@@ -20,7 +20,6 @@ from hamlet.patterns.match.conditions import host_text
 from hamlet.patterns.match.native import (
     DIVIDE_REAL,
     NARROW,
-    NOT,
     OR,
     PUSH_INT,
     PUSH_NULL,
@@ -41,7 +40,6 @@ BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 Program = tuple[npt.NDArray[Any], npt.NDArray[Any], bool]
 Values = Callable[[tuple[Any, ...]], tuple[Any, ...]]
-Read = tuple[int, frozenset[str] | None]  # a column, and the texts that it is compared with
 
 
 @dataclass
@@ -56,6 +54,8 @@ class Conditions:
     searching : tuple or None
     values : callable
         From a row to its cells.
+    texts : list of str
+        To be kept as long as programs run.
     """
 
     programs: list[Program | None]
@@ -63,6 +63,7 @@ class Conditions:
     back: int
     searching: tuple[Any, ...] | None
     values: Values
+    texts: list[str]
 
 
 def compile_conditions(meaning: Meaning, places: Mapping[str, int], schema: pa.Schema) -> Conditions | None:
@@ -86,31 +87,31 @@ def compile_conditions(meaning: Meaning, places: Mapping[str, int], schema: pa.S
     except (UnknownError, OverflowError):
         return None
     programs += [None] * (not programs)  # as many as `skip_members` has
-    return Conditions(programs + rows.columns, len(rows.reads), rows.back, searching, _values(rows.reads, schema))
+    return Conditions(
+        programs + rows.columns, len(rows.reads), rows.back, searching, _values(rows.reads, schema), rows.texts
+    )
 
 
-def _values(reads: list[Read], schema: pa.Schema) -> Values:
+def _values(reads: list[int], schema: pa.Schema) -> Values:
     """From a row to the values that conditions read."""
     from hamlet.patterns.match.direct import ticks
 
     if not reads:
         return lambda _: ()
-    as_they_are = (*BITS, pa.float64(), pa.bool_())
-    if all(texts is None and schema.types[place] in as_they_are for place, texts in reads):
-        chosen = itemgetter(*(place for place, _ in reads))
+    as_they_are = (*BITS, pa.float64(), pa.bool_(), pa.string(), pa.large_string())
+    if all(schema.types[place] in as_they_are for place in reads):
+        chosen = itemgetter(*reads)
         return (lambda row: (chosen(row),)) if len(reads) == 1 else chosen
-    scales = [getattr(schema.types[place], "scale", None) for place, _ in reads]
+    scales = [getattr(schema.types[place], "scale", None) for place in reads]
 
     def read(row: tuple[Any, ...]) -> tuple[Any, ...]:
         found = []
-        for (place, texts), scale in zip(reads, scales, strict=True):
+        for place, scale in zip(reads, scales, strict=True):
             value = row[place]
             if value is not None:
-                if texts is not None:
-                    value = value in texts
-                elif scale is not None:
+                if scale is not None:
                     value = int(value.scaleb(scale))
-                elif type(value) not in (int, float, bool):
+                elif type(value) not in (int, float, bool, str):
                     value = ticks(value)
             found.append(value)
         return tuple(found)
@@ -123,8 +124,10 @@ class _Rows:
 
     Attributes
     ----------
-    reads : list of Read
-        By cell, what of a row it holds.
+    reads : list of int
+        By cell, the column that it holds.
+    texts : list of str
+        Of programs, which have their addresses.
     columns : list of Program
         Of expressions that conditions over labels read.
     back : int
@@ -135,7 +138,8 @@ class _Rows:
 
     def __init__(self, places: Mapping[str, int], schema: pa.Schema) -> None:
         self.places, self.schema = places, schema
-        self.reads: list[Read] = []
+        self.reads: list[int] = []
+        self.texts: list[str] = []
         self.columns: list[Program | None] = []
         self.back = 0
 
@@ -176,7 +180,7 @@ class _RowCompiler(Compiler):
     """Code for an expression over a row and rows at a fixed distance from it."""
 
     def __init__(self, rows: _Rows) -> None:
-        self._rows = rows
+        self._rows = self.ordered = rows
         self._step = 0
 
     def compile(self, node: Any) -> Typed:
@@ -185,18 +189,13 @@ class _RowCompiler(Compiler):
         if name == "Column" and len(node.parts) == 1:
             return self._read(node.parts[0].name)
         if name == "Anonymous" and node.name == _SHIFTED:
-            return self._there(node, self.compile)
+            return self._there(node)
         if name == "Boolean":
             return Typed([(PUSH_INT, int(node.this), 0, 0, 0.0)], "bool", 1)
         if name == "Null":
             return Typed([(PUSH_NULL, 0, 0, 0, 0.0)], "null", 1)
         if name == "Case":
             return self._nothing(node)
-        if name in ("EQ", "NEQ"):
-            for one, other in ((node.left, node.right), (node.right, node.left)):
-                if type(other).__name__ == "Literal" and other.is_string:
-                    found = self._among(one, frozenset([other.this]))
-                    return found if name == "EQ" else self._after(found, (NOT, 0, 0, 0, 0.0), "bool")
         if name == "In" and not node.args.get("query") and not node.args.get("unnest"):
             return self._in(node)
         if self._step and name in ("Coalesce", "And", "Or", "Is", "NullSafeEQ", "NullSafeNEQ"):
@@ -206,20 +205,20 @@ class _RowCompiler(Compiler):
                 [self._real(self.compile(each)) for each in (node.left, node.right)], DIVIDE_REAL, "real"
             )
         found = super().compile(node)
-        if name in ("Add", "Sub", "Mul", "Neg") and found.kind == "int":
+        if name in ("Add", "Sub", "Mul", "Neg", "Abs") and found.kind == "int":
             bits = self._bits(node)
             found.digits = _DIGITS.get(bits, 19)
             if 0 < bits < 64:
                 return self._after(found, (NARROW, bits, 0, 0, 0.0), "int")
         return found
 
-    def _there(self, node: Any, compiled: Callable[[Any], Typed]) -> Typed:
-        """What is compiled at another row."""
+    def _there(self, node: Any) -> Typed:
+        """An expression at another row."""
         if self._step:
             raise UnknownError
         self._step = -int(node.expressions[1].sql())
         try:
-            return compiled(node.expressions[0])
+            return self.compile(node.expressions[0])
         finally:
             self._step = 0
 
@@ -234,7 +233,7 @@ class _RowCompiler(Compiler):
     def _bits(self, node: Any) -> int:
         """The bits of a whole number of the host; 0 for a constant, which has those of what it is computed with."""
         name = type(node).__name__
-        if name in ("Paren", "Neg"):
+        if name in ("Paren", "Neg", "Abs"):
             return self._bits(node.this)
         if name == "Anonymous":
             return self._bits(node.expressions[0])
@@ -256,42 +255,28 @@ class _RowCompiler(Compiler):
     def _is_one_row(self, node: Any, readings: list[int]) -> bool:  # noqa: ARG002
         return False
 
-    def _read(self, name: str, texts: frozenset[str] | None = None) -> Typed:
+    def _literal(self, node: Any) -> Typed:
+        if not node.is_string:
+            return super()._literal(node)
+        self._rows.texts.append(node.this)
+        return Typed([(PUSH_INT, id(node.this), 0, 0, 0.0)], "text", 1)
+
+    def _read(self, name: str) -> Typed:
         rows = self._rows
         place = rows.places.get(name.lower())
         if place is None:
             raise UnknownError
         given = rows.schema.types[place]
         kind, digits = _kind_of(given)
-        if texts is not None:
-            kind = "bool"
-            if given not in (pa.string(), pa.large_string()):
-                raise UnknownError
-        elif not kind:
+        if not kind:
             raise UnknownError
-        read = (place, texts)
-        if read not in rows.reads:
-            rows.reads.append(read)
+        if place not in rows.reads:
+            rows.reads.append(place)
         rows.back = max(rows.back, self._step)
         operation = READ_REAL if kind == "real" else READ_INT
-        return Typed([(operation, rows.reads.index(read), self._step, 0, 0.0)], kind, 1, digits)
-
-    def _among(self, node: Any, texts: frozenset[str]) -> Typed:
-        """Whether a column of text is one of some texts."""
-        name = type(node).__name__
-        if name == "Paren":
-            return self._among(node.this, texts)
-        if name == "Anonymous" and node.name == _SHIFTED:
-            return self._there(node, lambda inner: self._among(inner, texts))
-        if name == "Literal" and node.is_string and not self._step:
-            return Typed([(PUSH_INT, int(node.this in texts), 0, 0, 0.0)], "bool", 1)
-        if name != "Column" or len(node.parts) != 1:
-            raise UnknownError
-        return self._read(node.parts[0].name, texts)
+        return Typed([(operation, rows.reads.index(place), self._step, 0, 0.0)], kind, 1, digits)
 
     def _in(self, node: Any) -> Typed:
-        if all(type(each).__name__ == "Literal" and each.is_string for each in node.expressions):
-            return self._among(node.this, frozenset(each.this for each in node.expressions))
         if self._step or not node.expressions:
             raise UnknownError
         from sqlglot import exp
@@ -310,4 +295,5 @@ def _kind_of(kind: pa.DataType) -> tuple[str, int | None]:
     if pa.types.is_decimal128(kind) and kind.precision <= 18 and kind.scale >= 0:
         return f"decimal:{kind.scale}", kind.precision
     known = {pa.float64(): "real", pa.bool_(): "bool", pa.timestamp("us"): "time:TIMESTAMP"}
+    known |= dict.fromkeys((pa.string(), pa.large_string()), "text")
     return known.get(kind, ""), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from operator import add
@@ -14,13 +14,13 @@ import pyarrow as pa
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read
 from hamlet.patterns.match.evaluate import distinct_columns, listed_columns
 from hamlet.patterns.match.measures import members_of
+from hamlet.patterns.match.projection import projection
 
 if TYPE_CHECKING:
     from hamlet.patterns.match.evaluate import Meaning
 
 _KINDS = {pa.int8(): "int8", pa.int16(): "int16", pa.int32(): "int32", pa.int64(): "int", pa.float64(): "real"}
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int": 64, "real": 64}
-_PARTS = {"expressions", "from", "from_", "kind"}  # of a SELECT that takes columns as they are
 _LONG = 256  # rows of a match from which on the host computes what each of them sees
 Match = tuple[int, int, int, Any]
 
@@ -108,7 +108,7 @@ class RowForm:
             return
         for place, step in enumerate(taken):
             if not self.excluded[step]:
-                yield replace(seen, at=place, limit=place + 1)
+                yield Seen(rows, start, length, number, seen.labels, place, place + 1)
 
 
 def compile_rows(
@@ -127,12 +127,14 @@ def compile_rows(
     listed = listed_columns(meaning, [f"column {place}" for place in keys], measures, columns)
     if not listed:
         return None
-    chosen = _chosen(outer, [(name, values[text]) for name, text in distinct_columns(listed)])
+    columns_given = distinct_columns(listed)
+    chosen = projection(outer, [name for name, _ in columns_given])
     if chosen is None:
         return None
-    names, parts = zip(*chosen, strict=True)
+    parts = [values[columns_given[place][1]] for _, place in chosen]
     program = meaning.program
-    return RowForm(names, list(parts), list(program.variables), list(program.excluded), clause.rows)
+    names = [name for name, _ in chosen]
+    return RowForm(names, parts, list(program.variables), list(program.excluded), clause.rows)
 
 
 def _matched(value: Value) -> Value:
@@ -143,29 +145,6 @@ def _matched(value: Value) -> Value:
 def _shown(place: int) -> Value:
     """A column of the row that is shown."""
     return lambda seen: seen.rows[seen.start + max(seen.at, 0)][place]
-
-
-def _chosen(outer: str, listed: list[tuple[str, Value]]) -> list[tuple[str, Value]] | None:
-    """The columns that a statement without a condition gives, None where it computes any."""
-    import sqlglot
-    from sqlglot import exp
-
-    tree = sqlglot.parse_one(outer, dialect="duckdb")
-    if not isinstance(tree, exp.Select) or {name for name, each in tree.args.items() if each} - _PARTS:
-        return None
-    by_name = {name.lower(): value for name, value in listed}
-    found: list[tuple[str, Value]] = []
-    for each in tree.expressions:
-        if isinstance(each, exp.Star) or (isinstance(each, exp.Column) and isinstance(each.this, exp.Star)):
-            if any(value for name, value in (each if isinstance(each, exp.Star) else each.this).args.items()):
-                return None
-            found += listed
-            continue
-        column = each.this if isinstance(each, exp.Alias) else each
-        if not isinstance(column, exp.Column) or column.name.lower() not in by_name or len(column.parts) > 2:
-            return None
-        found.append((each.alias_or_name, by_name[column.name.lower()]))
-    return found if len({name.lower() for name, _ in found}) == len(found) else None
 
 
 class _Measure:

@@ -38,12 +38,20 @@ class Shared:
     ----------
     tables : dict of (str, ...) to Ordered
         The tables that are in order already: clauses of one table and one order sort it once.
+    columns : dict of str to list of str
+        Of queries of the host.
     matches : callable
         From a clause, the key of its table and this in order to its matches, where they were found with others'.
     """
 
     tables: dict[tuple[str, ...], Ordered] = field(default_factory=dict)
+    columns: dict[str, list[str]] = field(default_factory=dict)
     matches: Callable[[Meaning, tuple[str, ...], Ordered], Matches | None] = lambda *_: None
+
+    def forget(self) -> None:
+        """Tables may be others now."""
+        self.tables.clear()
+        self.columns.clear()
 
 
 @dataclass
@@ -146,8 +154,8 @@ def read_clause(
 
 def evaluate(
     meaning: Meaning, host: Host, source: str, name: str, reports: Reports, max_steps: int, shared: Shared
-) -> tuple[int, int]:
-    """Let a table of the host have the rows of a clause; gives the rows that were put in order, and the matches.
+) -> tuple[int, int, pa.Table | None]:
+    """Find the matches of a clause; gives how many rows were put in order, of matches, and what `rows_of` does.
 
     Parameters
     ----------
@@ -186,8 +194,7 @@ def evaluate(
             rows_of(meaning, ordered, labelled(meaning, Matches(), ordered), name, reports)
         raise
     found = labelled(meaning, matches, ordered)
-    rows_of(meaning, ordered, found, name, reports)
-    return events, len(found)
+    return events, len(found), rows_of(meaning, ordered, found, name, reports)
 
 
 def _other_mistakes(meaning: Meaning, host: Host, source: str, name: str, reports: Reports) -> None:
@@ -420,8 +427,8 @@ def points_of(meaning: Meaning, found: Labelled) -> tuple[Points, npt.NDArray[np
     return Points(match[order], positions[order], False), rows[order]
 
 
-def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, reports: Reports) -> str:
-    """The rows of a clause, as a query of the host."""
+def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, reports: Reports) -> pa.Table | None:
+    """Let a table of the host have the rows of a clause, or give them where it takes no host for any of them."""
     clause = meaning.clause
     points, shown = points_of(meaning, found)
     evaluation = Evaluation(clause, ordered, found, points, meaning.translate)
@@ -429,8 +436,10 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
     measures = [(each.name, f"m.{column}") for each, column in zip(clause.measures, reads, strict=True)]
     listed = listed_columns(meaning, ordered.keys, measures, {each: quoted(each) for each in ordered.columns})
     try:
-        text = _shown(evaluation, reads, shown, listed, name)
-        ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS {text}")
+        plain = None if clause.rows == "unmatched" else _plain(evaluation, reads, shown, listed)
+        if plain is not None:
+            return plain
+        ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS {_shown(evaluation, reads, shown, listed, name)}")
     except HostError as error:
         single: list[tuple[Read, HostError | None]] = []
         for column, read in reads.items():
@@ -441,7 +450,32 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
                 single.append((read, own))
         _report(reports, single, error, clause.span)
         raise Failed from None
-    return name
+    return None
+
+
+def register_rows(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, reports: Reports) -> None:
+    """Let a table of the host have the rows of a clause."""
+    plain = rows_of(meaning, ordered, found, name, reports)
+    if plain is not None:
+        ordered.host.register(f"{name}_plain", plain)
+        ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS FROM {name}_plain")
+
+
+def _plain(
+    evaluation: Evaluation, reads: Mapping[str, Read], shown: npt.NDArray[np.int64], listed: Sequence[tuple[str, str]]
+) -> pa.Table | None:
+    """The rows of a clause whose columns and measures are values of single rows; None for others."""
+    measured = evaluation.values(list(reads.values()))
+    if measured is None:
+        return None
+    values = dict(zip((f"m.{column}" for column in reads), measured, strict=True))
+    for _, text in listed:
+        if text not in values:
+            gathered = evaluation.ordered.gathered(text, shown)
+            if gathered is None:
+                return None
+            values[text] = gathered
+    return pa.table({name: values[text] for name, text in distinct_columns(listed)})
 
 
 def listed_columns(
@@ -498,17 +532,20 @@ def _shown(
 
 
 def distinct_columns(listed: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Columns whose names differ: a later one of a name that is taken gets a number, as the host does it."""
-    taken: set[str] = set()
-    found = []
-    for name, text in listed:
+    """Columns whose names differ."""
+    return list(zip(distinct_names([name for name, _ in listed]), (text for _, text in listed), strict=True))
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Names that differ: a later one that is taken gets a number, as the host does it."""
+    found: dict[str, str] = {}
+    for name in names:
         own, number = name, 0
-        while own.lower() in taken:
+        while own.lower() in found:
             number += 1
             own = f"{name}_{number}"
-        taken.add(own.lower())
-        found.append((own, text))
-    return found
+        found[own.lower()] = own
+    return list(found.values())
 
 
 def _said(host: Host, text: str) -> HostError | None:

@@ -145,6 +145,8 @@ class Host:
     ----------
     notes : list of str
         What to know of the tables: columns that files lack.
+    collates : bool
+        Whether any text that was run speaks of collations: texts may be equal then that differ.
     """
 
     def __init__(
@@ -159,6 +161,7 @@ class Host:
     ) -> None:
         module = _duckdb()
         self.notes: list[str] = []
+        self.collates = False
         self._missing = missing
         self._error: type[Exception] = module.Error
         self.connection: duckdb.DuckDBPyConnection = module.connect(
@@ -203,6 +206,10 @@ class Host:
         try:
             if len(paths) > 1:
                 self._look(paths)
+            elif readers == {"read_csv"} and not self.execute(f"FROM {_reading(paths)} LIMIT 1").fetchall():
+                names = self.names(f"(FROM {_reading(paths)})")  # of a header alone, whose columns may be of any type
+                self.register(name, pa.table({each: pa.nulls(0) for each in names}))
+                return
             self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {_reading(paths)}{some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
@@ -226,6 +233,7 @@ class Host:
         ------
         HostError
         """
+        self.collates = self.collates or "collat" in text.lower()
         try:
             return self.connection.execute(text)
         except self._error as error:

@@ -45,12 +45,13 @@ from hamlet.patterns.match.evaluate import (
     Meaning,
     Shared,
     check_duration,
+    distinct_names,
     evaluate,
     kernel_table,
     labelled,
     near_masks,
     ordered_rows,
-    rows_of,
+    register_rows,
     skip_members,
     skip_message,
 )
@@ -121,6 +122,11 @@ class Matcher(Monitor):
     max_steps : int
         Most steps of one start of a pattern whose conditions read labels.
 
+    Attributes
+    ----------
+    goes_directly : bool
+        Whether pushes of few rows go to the automaton as they are, without a table of DuckDB.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -162,7 +168,7 @@ class Matcher(Monitor):
         self._direct: Direct | None = None  # what takes rows one by one, while it does
         clock = None if self._time is None else self._time.clock
         self._earlier = 0 if clock is None else ticks_of(chosen.lateness, clock)
-        self._can_direct = self._is_whole() and self._made_direct() is not None
+        self.goes_directly = self._is_whole() and self._made_direct() is not None
 
     # The statement.
 
@@ -209,7 +215,9 @@ class Matcher(Monitor):
         host, name = self._host, "__hamlet_shape"
         try:
             query = f"SELECT * FROM ({self._inner_query()}) LIMIT 0"
-            evaluate(self._meaning, host, query, name, self._reports, self.options.max_steps, Shared())
+            plain = evaluate(self._meaning, host, query, name, self._reports, self.options.max_steps, Shared())[2]
+            if plain is not None:
+                host.register(name, plain)
             return self._seen_through(name).schema
         except Failed:
             raise WorkloadError(self._reports.errors) from None
@@ -226,7 +234,7 @@ class Matcher(Monitor):
         self._host.execute(f"CREATE OR REPLACE TEMP VIEW __hamlet_given AS SELECT * FROM {name}")
         rows = self._host.arrow(self._run._translate(self._outer))
         self._host.execute("DROP VIEW __hamlet_given")
-        return rows
+        return rows.rename_columns(distinct_names(rows.column_names))
 
     def _time_of(self, rows: pa.Table) -> pa.DataType:
         self._host.register("__hamlet_given", rows)
@@ -281,7 +289,7 @@ class Matcher(Monitor):
         return waiting, _COPIES * live + _PARTITION_BYTES * len(self._partitions)
 
     def _push(self, events: Any) -> list[Row]:
-        if self._can_direct:
+        if self.goes_directly:
             given = self._push_few(events)
             if given is not None:
                 return given
@@ -405,7 +413,7 @@ class Matcher(Monitor):
             raise DataError("a whole number of an expression does not fit its type; cast it to DOUBLE") from None
         self._counts["rows"] += len(given)
         if direct.beyond:
-            self._can_direct = False
+            self.goes_directly = False
             self._as_tables()
             return given + self._release(False)
         if self._limit is not None:
@@ -597,12 +605,11 @@ class Matcher(Monitor):
         low, end = (int(each) for each in kernel.ordered.borders[place : place + 2])
         ahead = 0 if closing else self._ahead[0]
         begin, high = low + state.decided, max(low + state.decided, end - ahead)
-        known = found.arrays()[0]
-        before = len(known)
+        before = found.count
         row, number = kernel.on(found, place, low, high, begin, state.number, state.begins, not closing)
         if found.error is not None:
             return low
-        rows = found.arrays()[0][before:]
+        rows = found.rows(before)
         covered = low + state.covered
         if not closing and self._ahead[1]:
             late = [each for each in rows if each[1] and each[0] + each[1] - 1 + self._ahead[1] >= end]
@@ -610,13 +617,10 @@ class Matcher(Monitor):
                 row, number = int(late[0][0]), int(late[0][2]) - 1
                 found.cut(before + int(np.flatnonzero(rows[:, 0] == row)[0]))
                 rows = rows[rows[:, 0] < row]
-        shown = np.zeros(max(0, row - low), np.bool_)
-        shown[: max(0, covered - low)] = True
-        shown[: begin - low] = True
-        for start, length, _, _ in rows:
-            shown[start - low : max(1, length) + start - low] = True
-            covered = max(covered, int(start + length))
-        left.append(np.flatnonzero(~shown) + low)
+        if self._meaning.clause.rows == "unmatched":
+            left.append(_left_out(rows, low, begin, covered, row))
+        if len(rows):
+            covered = max(covered, int((rows[:, 0] + rows[:, 1]).max()))
         keep = max(low, row - self._back)
         state.number = number
         state.decided, state.covered = row - keep, max(0, covered - keep)
@@ -661,8 +665,8 @@ class Matcher(Monitor):
         unmatched = len(labels.unmatched) if self._meaning.clause.rows == "unmatched" else 0
         if not len(labels) and not unmatched:
             return []
-        name = rows_of(self._meaning, ordered, labels, "__hamlet_rows_given", self._reports)
-        rows: list[Row] = self._seen_through(name).to_pylist()
+        register_rows(self._meaning, ordered, labels, "__hamlet_rows_given", self._reports)
+        rows: list[Row] = self._seen_through("__hamlet_rows_given").to_pylist()
         return rows
 
     def _keep(self, ordered: Ordered, kept: Sequence[tuple[int, int]]) -> None:
@@ -785,7 +789,7 @@ class _Kernel:
         """Match a partition from a row on; gives the first start that is not decided, and the number of matches."""
         self.table.edges(begins, is_open)
         if self.searching is not None:
-            before = len(found.arrays()[0])
+            before = found.count
             try:
                 return self.searching.run_on(found, place, high, begin, number, self.skip, self.member)
             except OverflowError:  # the host has wider numbers, or says what does not fit
@@ -794,6 +798,16 @@ class _Kernel:
             return self.searching.run_on(found, place, high, begin, number, self.skip, self.member)
         start = self.meaning.program.start
         return walk_on(self.table, found, start, place, low, high, begin, number, self.horizon, self.skip, self.member)
+
+
+def _left_out(rows: npt.NDArray[np.int64], low: int, begin: int, covered: int, end: int) -> npt.NDArray[np.int64]:
+    """The rows of a partition up to a start that lie in no match and have not been shown."""
+    border = np.zeros(max(0, end - low) + 1, np.int64)
+    border[0] += 1
+    border[min(max(begin, covered) - low, len(border) - 1)] -= 1
+    np.add.at(border, np.minimum(rows[:, 0] - low, len(border) - 1), 1)
+    np.add.at(border, np.minimum(rows[:, 0] + np.maximum(rows[:, 1], 1) - low, len(border) - 1), -1)
+    return np.flatnonzero(np.cumsum(border[:-1]) == 0) + low
 
 
 def _reach(meaning: Meaning) -> tuple[int, tuple[int, int]]:

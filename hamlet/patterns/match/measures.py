@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ POINT, MATCH, AT, CURRENT = '"__hamlet_point"', '"__hamlet_match"', '"__hamlet_a
 _VARIABLE, _MATCHED, _FIRST = '"__hamlet_variable"', '"__hamlet_matched"', '"__hamlet_first"'
 _ANY_ORDER = {"count", "sum", "min", "max", "avg", "mean", "bool_and", "bool_or", "median", "count_if", "countif"}
 _ANY_ORDER |= {"bit_and", "bit_or", "bit_xor", "approx_count_distinct", "count_star"}
+_LISTS = {"listagg", "string_agg", "group_concat", "array_agg", "list"}  # in an order that may be written behind them
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*\Z", re.DOTALL)
 
 
@@ -54,15 +55,7 @@ class Evaluation:
         carried : mapping of str to pyarrow.Array, optional
             More columns of the points, by names without quotes.
         """
-        numbers = {name: place for place, name in enumerate(self.clause.variables)}
-        self._members = {
-            name: [numbers[each] for each in self.clause.members(name)]
-            for name in (*self.clause.variables, *self.clause.subsets)
-        }
-        self._prefix = prefix
-        self._columns: dict[str, pa.Array] = dict(carried or {})
-        self._joins: list[str] = []
-        self._rows_known = False
+        self._begin(prefix, carried or {})
         columns = [f"p.{name}" for name in carried or {}]
         for place, (name, read) in enumerate(reads.items()):
             text = read.text
@@ -81,6 +74,27 @@ class Evaluation:
         self._register()
         joined = " ".join(self._joins)
         return f"SELECT {', '.join([f'p.{POINT}', *columns])} FROM {prefix}_points p {joined}"
+
+    def values(self, reads: Sequence[Read]) -> list[pa.Array] | None:
+        """The values of expressions that are readings of single rows or counts, None where one needs the host."""
+        if not all(read.text.strip() == placeholder(0) and _is_single(read.readings[0]) for read in reads):
+            return None
+        self._begin("", {})
+        names = [f"value {place}" for place in range(len(reads))]
+        for name, read in zip(names, reads, strict=True):
+            self._read(read.readings[0], name)
+        return None if self._joins else [self._columns[name] for name in names]
+
+    def _begin(self, prefix: str, carried: Mapping[str, pa.Array]) -> None:
+        numbers = {name: place for place, name in enumerate(self.clause.variables)}
+        self._members = {
+            name: [numbers[each] for each in self.clause.members(name)]
+            for name in (*self.clause.variables, *self.clause.subsets)
+        }
+        self._prefix = prefix
+        self._columns: dict[str, pa.Array] = dict(carried)
+        self._joins: list[str] = []
+        self._rows_known = False
 
     # The points, as a table of the host.
 
@@ -185,9 +199,10 @@ class Evaluation:
         self._joins.append(f"LEFT JOIN (SELECT {POINT}, ({reading.value}) AS {own} FROM ({outer})) USING ({POINT})")
 
     def _aggregate(self, reading: Aggregation, own: str) -> None:
+        if reading.within and reading.function.lower() in _LISTS:
+            reading = replace(reading, order=reading.within, within="")
         members = None if reading.variable is None else self._members[reading.variable]
-        plain = not (reading.distinct or reading.condition or reading.order or reading.within)
-        if plain and reading.function.lower() == "count" and reading.arguments.strip() == "*":
+        if _is_single(reading):
             self._columns[own] = pa.array(count(self.found, self.points, reading.mode, members))
             return
         self._all_rows()
@@ -204,7 +219,9 @@ class Evaluation:
         function, arguments, left = host_call(reading, self.translate, "duckdb")
         if left:
             seen += f" AND ({left})"
-        if reading.distinct:
+        distinct = reading.distinct or arguments.startswith("DISTINCT ")  # of a function of another dialect
+        if distinct:
+            arguments = arguments.removeprefix("DISTINCT ")
             ranking = f"row_number() OVER (PARTITION BY {MATCH}, ({seen}), {arguments} ORDER BY {AT})"
             base = f"SELECT *, {ranking} = 1 AS {_FIRST} FROM ({base})"
             seen = f"({seen}) AND {_FIRST}"
@@ -232,6 +249,14 @@ class Evaluation:
         marker = "SELECT 1 FROM t ORDER BY "
         translated = self.translate(f"{marker}{text}")
         return translated.split("ORDER BY ", 1)[1] if "ORDER BY " in translated else text
+
+
+def _is_single(reading: Navigation | Aggregation) -> bool:
+    """Whether a reading is of one row alone, or counts rows."""
+    if isinstance(reading, Navigation):
+        return reading.value == LABEL or not (reading.reads_label or reading.reads_number)
+    plain = not (reading.distinct or reading.condition or reading.order or reading.within)
+    return plain and reading.function.lower() == "count" and reading.arguments.strip() == "*"
 
 
 def host_call(reading: Aggregation, translate: Callable[[str], str], host: str) -> tuple[str, str, str]:

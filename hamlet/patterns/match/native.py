@@ -26,12 +26,21 @@ PUSH_INT, PUSH_REAL, PUSH_NULL, READ_INT, READ_REAL, COUNT, ACCUMULATED_INT, ACC
 TO_REAL, COMPARE_INT, COMPARE_REAL, AND, OR, NOT, ADD_INT, SUBTRACT_INT, MULTIPLY_INT = range(9, 18)
 ADD_REAL, SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, IS_NULL, COALESCE, NEGATE_INT, NEGATE_REAL = range(18, 26)
 DISTINCT_INT, DISTINCT_REAL, NUMBER_OF_MATCH, NARROW = range(26, 30)
+COMPARE_TEXT, DISTINCT_TEXT, COMPARE_SCALED, ABSOLUTE_INT, ABSOLUTE_REAL = range(30, 35)
 
 _COMPARISONS = {"EQ": 0, "NEQ": 1, "LT": 2, "LTE": 3, "GT": 4, "GTE": 5}
 _ARITHMETIC = {"Add": ADD_INT, "Sub": SUBTRACT_INT, "Mul": MULTIPLY_INT}
 _DEEPEST = 60
 _EXACT = 15  # digits of a whole number that a double has for sure
 _MOST_DIGITS = 18  # of 64 bits, for sure, and of a decimal that the host computes in them
+_STAMP, _SPAN = "time:TIMESTAMP", "interval"
+_TIMES = {("Sub", _STAMP, _STAMP): _SPAN, ("Sub", _STAMP, _SPAN): _STAMP, ("Add", _STAMP, _SPAN): _STAMP}
+_TIMES |= {("Add", _SPAN, _STAMP): _STAMP, ("Add", _SPAN, _SPAN): _SPAN, ("Sub", _SPAN, _SPAN): _SPAN}
+_INTERVAL = re.compile(
+    r"\s*INTERVAL\s+'?(\d+)'?\s*(SECOND|MINUTE|HOUR|DAY|MILLISECOND|MICROSECOND)S?\s*", re.IGNORECASE
+)
+_UNITS = {"SECOND": 10**6, "MINUTE": 6 * 10**7, "HOUR": 36 * 10**8, "DAY": 864 * 10**8}
+_UNITS |= {"MILLISECOND": 1000, "MICROSECOND": 1}
 _PLACEHOLDER = re.compile(r"__hamlet_read_(\d+)_")
 
 Operation = tuple[int, int, int, int, float]
@@ -41,9 +50,9 @@ Operation = tuple[int, int, int, int, float]
 class Typed:
     """Code that leaves one value.
 
-    `kind` is ``int``, ``real``, ``bool``, ``null``, ``decimal:SCALE`` (whole numbers of units of its last digit), or
-    ``time:TYPE``: whole numbers that are compared with their kind. `digits` is how many a number has at most, where
-    that is known.
+    `kind` is ``int``, ``real``, ``bool``, ``null``, ``decimal:SCALE`` (whole numbers of units of its last digit),
+    ``time:TYPE`` and ``interval``: whole numbers that are compared with their kind, ``code`` (of texts: equal ones have
+    equal codes), or ``text`` (the address of a str). `digits` is how many a number has at most, where that is known.
     """
 
     code: list[Operation]
@@ -94,18 +103,19 @@ class Compiler:
             return self._after(self._boolean(node.this), (NOT, 0, 0, 0, 0.0), "bool")
         if name == "Literal":
             return self._literal(node)
+        if name == "Interval":
+            return self._interval(node)
         readings = self._readings(node)
         if self._is_one_row(node, readings):
             return self._column(node, readings)
         if name == "Column" and readings and len(node.parts) == 1:
             return self._reading(readings[0])
         if name in _COMPARISONS:
-            left, right, kind = self._alike(node.left, node.right)
-            operation = COMPARE_REAL if kind == "real" else COMPARE_INT
-            return self._joined([left, right], operation, "bool", _COMPARISONS[name])
+            return self._compared(_COMPARISONS[name], self.compile(node.left), self.compile(node.right))
         if name in ("NullSafeEQ", "NullSafeNEQ"):
             left, right, kind = self._alike(node.left, node.right)
-            found = self._joined([left, right], DISTINCT_REAL if kind == "real" else DISTINCT_INT, "bool")
+            operation = {"real": DISTINCT_REAL, "text": DISTINCT_TEXT}.get(kind, DISTINCT_INT)
+            found = self._joined([left, right], operation, "bool")
             return found if name == "NullSafeNEQ" else self._after(found, (NOT, 0, 0, 0, 0.0), "bool")
         if name == "Is" and type(node.expression).__name__ == "Null":
             return self._after(self.compile(node.this), (IS_NULL, 0, 0, 0, 0.0), "bool")
@@ -120,6 +130,11 @@ class Compiler:
             if inner.kind == "real":
                 return self._after(inner, (NEGATE_REAL, 0, 0, 0, 0.0), "real")
             return self._after(self._scaled(inner, inner.scale), (NEGATE_INT, 0, 0, 0, 0.0), inner.kind)
+        if name == "Abs":
+            inner = self.compile(node.this)
+            if inner.kind == "real":
+                return self._after(inner, (ABSOLUTE_REAL, 0, 0, 0, 0.0), "real")
+            return self._after(self._scaled(inner, inner.scale), (ABSOLUTE_INT, 0, 0, 0, 0.0), inner.kind)
         if name == "Coalesce" and len(node.expressions) == 1:
             left, right, kind = self._alike(node.this, node.expressions[0])
             return self._joined([left, right], COALESCE, kind)
@@ -201,7 +216,7 @@ class Compiler:
         value = self.ordered.without_row(text)
         if value is None:
             return 0.0, True
-        if kind != "real" and abs(int(value)) >= 2**53:
+        if kind in ("code", "text") or (kind != "real" and abs(int(value)) >= 2**53):
             raise UnknownError
         return float(value), False
 
@@ -253,6 +268,26 @@ class Compiler:
         kind = f"decimal:{len(decimals)}" if point else "int"
         return Typed([(PUSH_INT, int(digits), 0, 0, 0.0)], kind, 1, len(digits))
 
+    def _interval(self, node: Any) -> Typed:
+        """A duration in microseconds, as the host's times of no zone are computed with."""
+        span = microseconds_of(node.sql("duckdb")) if self.ordered.dialect == "duckdb" else None
+        if span is None or span >= 2**62:
+            raise UnknownError
+        return Typed([(PUSH_INT, span, 0, 0, 0.0)], _SPAN, 1)
+
+    def _compared(self, which: int, left: Typed, right: Typed) -> Typed:
+        """A comparison: of decimals with different places in 128 bits, so that no number is too large."""
+        if left.kind != right.kind and "real" not in (left.kind, right.kind):
+            shift = right.scale - left.scale
+            if not -_MOST_DIGITS <= shift <= _MOST_DIGITS:
+                raise UnknownError
+            return self._joined([left, right], COMPARE_SCALED, "bool", which + 8 * (shift + 32))
+        left, right, kind = self._of_one_kind(left, right)
+        if kind == "code" and which > 1:
+            raise UnknownError  # codes say which texts are equal
+        operation = {"real": COMPARE_REAL, "text": COMPARE_TEXT}.get(kind, COMPARE_INT)
+        return self._joined([left, right], operation, "bool", which)
+
     def _alike(self, left: Any, right: Any) -> tuple[Typed, Typed, str]:
         """Two nodes as values of one kind."""
         return self._of_one_kind(self.compile(left), self.compile(right))
@@ -267,6 +302,9 @@ class Compiler:
 
     def _computed(self, name: str, left: Typed, right: Typed) -> Typed:
         """A sum, a difference or a product."""
+        times = _TIMES.get((name, left.kind, right.kind))
+        if times is not None and self.ordered.dialect == "duckdb":
+            return self._joined([left, right], _ARITHMETIC[name], times)
         scaled = [each for each in (left, right) if each.kind.startswith("decimal:")]
         if not scaled or "real" in (left.kind, right.kind):
             left, right, kind = self._of_one_kind(left, right)
@@ -323,6 +361,12 @@ class Compiler:
         known = [part.digits for part in parts if part.digits is not None]
         digits = max(known) if len(known) == len(parts) else None
         return Typed([*code, (operation, which, 0, 0, 0.0)], kind, depth, digits)
+
+
+def microseconds_of(text: str) -> int | None:
+    """A duration of fixed units, None for any other text."""
+    match = _INTERVAL.fullmatch(text)
+    return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
 
 def _made(name: str, left: Any, right: Any) -> Any:

@@ -83,6 +83,7 @@ class Ordered:
     masks: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict, repr=False)
     dialect: ClassVar[str] = "duckdb"
     _known: dict[str, Any] = field(default_factory=dict, repr=False)
+    _codes: dict[str, int] = field(default_factory=dict, repr=False)
 
     @property
     def rows(self) -> int:
@@ -97,7 +98,7 @@ class Ordered:
             self._known[value] = whole_of(self.given, column)
         elif value not in self._known:
             kind = self.host.execute(f"DESCRIBE SELECT ({value}) AS v FROM {self.table}").fetchall()[0][1]
-            plain = kind in _PLAIN or kind.startswith("DECIMAL(")
+            plain = (kind in _PLAIN or kind.startswith("DECIMAL(")) and not self.host.collates  # Arrow has none
             text = f"SELECT ({value}) AS v FROM {self.table}"
             self._known[value] = self.host.arrow(text).column("v").combine_chunks() if plain else None
         found = self._known[value]
@@ -124,6 +125,10 @@ class Ordered:
         kind, cast = _kind_of(self.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM {self.table}").fetchall()[0][1])
         query = f"SELECT {cast.format('__hamlet_v')} AS v FROM (SELECT *, ({text}) AS __hamlet_v FROM {self.table})"
         values = self.host.arrow(query).column("v").combine_chunks()
+        if kind == "code":
+            if self.host.collates:
+                raise UnknownError
+            return kind, *codes_of_texts(values, self._codes)
         nulls = np.ascontiguousarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
         filled = values.fill_null(0.0 if kind == "real" else 0).to_numpy(zero_copy_only=False)
         return kind, np.ascontiguousarray(filled, np.float64 if kind == "real" else np.int64), nulls
@@ -194,12 +199,23 @@ def _kind_of(host_kind: str) -> tuple[str, str]:
         return "real", "CAST(({}) AS DOUBLE)"
     if host_kind == "BOOLEAN":
         return "bool", "CAST(({}) AS BIGINT)"
+    if host_kind == "VARCHAR":
+        return "code", "({})"
     if host_kind in _TIMES:
         return f"time:{host_kind}", "epoch_us(({}))"
     match = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", host_kind)
     if match and int(match[1]) <= 18:
         return f"decimal:{match[2]}", f"CAST(({{}}) * {10 ** int(match[2])} AS BIGINT)"
     raise UnknownError
+
+
+def codes_of_texts(values: pa.Array, known: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Codes of texts, equal ones for equal texts, and where they are NULL; `known` has those of other columns."""
+    found = values.dictionary_encode()
+    codes = [known.setdefault(each, len(known)) for each in found.dictionary.to_pylist()]
+    nulls = np.ascontiguousarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
+    places = found.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.array(codes or [0], np.int64)[places], nulls
 
 
 def order_rows(
@@ -272,7 +288,11 @@ def _ordered_here(
     added: Mapping[str, str],
 ) -> Ordered | None:
     """Rows that fit into memory, with types that Arrow keeps, sorted by numbers; None for others."""
-    if INPUT in kinds or not all(kind in _PLAIN or kind.startswith("DECIMAL(") for kind in kinds.values()):
+    if (
+        INPUT in kinds
+        or host.collates
+        or not all(kind in _PLAIN or kind.startswith("DECIMAL(") for kind in kinds.values())
+    ):
         return None
     listed = ["*", *(f"({text}) AS {own}" for own, text in added.items())]
     rows = host.within(f"SELECT {', '.join(listed)} FROM ({source})", _MOST_BYTES)

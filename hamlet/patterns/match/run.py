@@ -17,10 +17,11 @@ from hamlet.patterns.clause.scan import Quoting, dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.evaluate import Meaning, Shared, evaluate, read_clause
+from hamlet.patterns.match.evaluate import Meaning, Shared, distinct_names, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
+from hamlet.patterns.match.projection import projection
 from hamlet.patterns.match.together import Together
-from hamlet.patterns.options import SqlOptions, Whole
+from hamlet.patterns.options import SqlOptions, StatementOptions
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import made_of, takes
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _CLAUSE = re.compile(r'"*__hamlet_(?:s\d+_)?m\d*"*')  # the name of a clause's table
 
 
-@takes(Whole)
+@takes(StatementOptions)
 def sql(
     text: str, tables: Mapping[str, Any] | None = None, *, source: str = "<sql>", **options: Unpack[SqlOptions]
 ) -> Results:
@@ -67,7 +68,7 @@ def sql(
     DataError
         If the tables do not allow an answer, such as a match without the variable that is skipped to.
     """
-    chosen = made_of(Whole, options, ("source",))
+    chosen = made_of(StatementOptions, options, ("source",))
     script = parsed(text, chosen.dialect, source)
     host = Host(
         named_tables(script, tables), files=chosen.allow_files, threads=chosen.threads, missing=chosen.missing_columns
@@ -244,10 +245,23 @@ def _translated(dialect: str, host: str, text: str) -> str:
     import sqlglot
 
     try:
-        found = sqlglot.transpile(text, read=dialect_of(dialect), write=host)
+        found = sqlglot.parse(text, read=dialect_of(dialect))
+        if not found or found[0] is None:
+            return text
+        return str(found[0].transform(partial(_mended, dialect)).sql(host))
     except sqlglot.errors.SqlglotError:
         return text  # the host says what is wrong with it
-    return found[0] if found else text
+
+
+def _mended(dialect: str, node: Any) -> Any:
+    """A node as the dialect means it, where sqlglot asks for more, or writes a function of another grammar."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.StrToTime) and node.text("format") == "%Y-%m-%d %H:%M:%S.%f":
+        return exp.cast(node.this, "timestamp")  # a literal of Oracle may have no fraction
+    if isinstance(node, exp.Format) and dialect == "bigquery":
+        return exp.func("printf", node.this, *node.expressions)
+    return node
 
 
 def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None = None) -> Results:
@@ -259,7 +273,7 @@ def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None =
 
     def read_ahead(place: int) -> tuple[Meaning, tuple[str, ...]] | None:
         statement = script.statements[place]
-        runner = StatementRun(script, statement, host, script.reports(), "", max_steps)
+        runner = StatementRun(script, statement, host, script.reports(), "", max_steps, shared)
         [clause] = statement.clauses
         with contextlib.suppress(Failed):
             source = runner.source_of(clause)
@@ -313,13 +327,19 @@ class StatementRun:
         try:
             for place, clause in enumerate(self.statement.clauses):
                 name = f"{self._prefix}_m{place}"
-                self.evaluate(clause, self.source_of(clause), name)
+                rows = self._found(clause, self.source_of(clause), name)
                 self.replaced(clause, name)
+                if rows is not None:
+                    chosen = projection(self.text(), rows.column_names) if len(self.statement.clauses) == 1 else None
+                    if chosen is not None:
+                        return rows.select([at for _, at in chosen]).rename_columns([own for own, _ in chosen])
+                    self._host.register(name, rows)
             text = self.text()
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
-                return self._host.arrow(text)
+                found = self._host.arrow(text)
+                return found.rename_columns(distinct_names(found.column_names))
             self._host.execute(text)
-            self._shared.tables.clear()  # tables may be others now
+            self._shared.forget()
         except HostError as error:
             self._report(error, self.statement.span)
             raise Failed from None
@@ -327,6 +347,12 @@ class StatementRun:
 
     def evaluate(self, clause: Clause, source: str, name: str) -> None:
         """The rows of a clause over a query of the host, as a table of the host."""
+        rows = self._found(clause, source, name)
+        if rows is not None:
+            self._host.register(name, rows)
+
+    def _found(self, clause: Clause, source: str, name: str) -> pa.Table | None:
+        """The rows of a clause, as `evaluate.rows_of` gives them."""
         meaning = self._known.get(clause.span.start) or self.read(clause, source)
         try:
             found = evaluate(meaning, self._host, source, name, self._reports, self._max_steps, self._shared)
@@ -334,6 +360,7 @@ class StatementRun:
             self._report(HostError(error.message, None, error.hint), clause.span)
             raise Failed from None
         self.events, self.matches = self.events + found[0], self.matches + found[1]
+        return found[2]
 
     def replaced(self, clause: Clause, name: str) -> None:
         """From now on a clause is a table of the host."""
@@ -349,11 +376,13 @@ class StatementRun:
 
     def read(self, clause: Clause, source: str) -> Meaning:
         """A clause with its expressions read."""
-        try:
-            columns = [row[0] for row in self._host.execute(f"DESCRIBE {source}").fetchall()]
-        except HostError as error:
-            self._report(error, clause.source)
-            raise Failed from None
+        if source not in self._shared.columns:
+            try:
+                self._shared.columns[source] = self._host.names(source)
+            except HostError as error:
+                self._report(error, clause.source)
+                raise Failed from None
+        columns = self._shared.columns[source]
         aggregates = _aggregates(self._script.dialect)
         tokens, quoting = self.statement.tokens, quoting_of(self._script.dialect)
         return read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, quoting)

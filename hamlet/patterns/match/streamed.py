@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hamlet.errors import WorkloadError
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement
@@ -54,7 +56,8 @@ def beyond_rows(text: str, dialect: str) -> str | None:
         for part, said in parts.items():
             if select.args.get(part):
                 return said
-    for kind, said in ((exp.AggFunc, "an aggregate"), (exp.Window, "a window function"), (exp.SetOperation, "UNION")):
+    kinds: tuple[tuple[Any, str], ...] = ((exp.AggFunc, "an aggregate"), (exp.Window, "a window function"))
+    for kind, said in (*kinds, (exp.SetOperation, "UNION"), (exp.TableSample, "TABLESAMPLE")):
         if tree.find(kind):
             return said
     return None

@@ -145,7 +145,7 @@ class PatternTenant:
         """Rows as text."""
         named = {self.kind: self.names[place]} if lead and self.named else {}
         schema = pa.schema([]) if self.matcher is None else self.matcher.rows_schema
-        return encoder_of(output_format, schema, lead=named, header=header)
+        return encoder_of(output_format, schema.names, lead=named, header=header)
 
     def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
         """Rows as columns."""

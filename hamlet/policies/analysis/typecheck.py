@@ -95,16 +95,26 @@ def recursion_types(formula: Formula, signature: Signature) -> dict[int, tuple[T
     return {place: tuple(each.root().known or "int" for each in types) for place, types in checker.recursions.items()}
 
 
+def types_within(formula: Formula, part: Formula, signature: Signature) -> tuple[Type, ...]:
+    """The types of the free variables of a part of a formula without mistakes."""
+    checker = _Checker(signature, Reports("", ""))
+    checker.formula(formula, {name: _Unknown(formula.span) for name in free_variables(formula)}, {})
+    scope = checker.scopes[id(part)]
+    return tuple(scope[name].root().known or "int" for name in free_variables(part))
+
+
 class _Checker:
     def __init__(self, signature: Signature, reports: Reports) -> None:
         self._signature = signature
         self._reports = reports
+        self.scopes: dict[int, _Scope] = {}  # by the id of a formula
         self.recursions: dict[int, tuple[_Unknown, ...]] = {}  # parameters of LETPAST, by the id of the definition
 
     # ------------------------------------------------------------------------------------------ formulas
 
     def formula(self, formula: Formula, scope: _Scope, lets: _Lets) -> None:
         """Check a formula whose free variables are in `scope`."""
+        self.scopes[id(formula)] = scope
         match formula:
             case Predicate():
                 self._predicate(formula, scope, lets)

@@ -9,8 +9,10 @@ gives it again, with what follows. The last time-point is complete where the buf
 
 from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc, strtod
+from libc.stdlib cimport free, malloc, strtod
 from libc.string cimport memchr, memcmp, memcpy
+
+from hamlet.memory cimport regrown
 
 
 cdef enum:
@@ -510,17 +512,15 @@ cdef class LogScanner:
         return 0
 
     cdef int _text(self, Column* column, const unsigned char* letters, int64_t length, bint quoted) noexcept:
-        cdef char* fresh
         cdef int64_t place
         cdef bint escaped = False
         cdef int64_t room = column.room
         if column.used + length > room:
             while column.used + length > room:
                 room *= 2
-            fresh = <char*> realloc(column.text, room)
-            if fresh == NULL:
+            if not regrown(<void**>&column.text, room):
                 return -1
-            column.text, column.room = fresh, room
+            column.room = room
         if not quoted or memchr(letters, 92, length) == NULL:
             memcpy(column.text + column.used, letters, length)
             column.used += length
@@ -538,29 +538,22 @@ cdef class LogScanner:
         """Room for one more tuple, at the last time-point."""
         cdef Predicate* each = &self.predicates[place]
         cdef int field
-        cdef void* fresh
         if each.count == each.room:
-            fresh = realloc(each.points, 2 * each.room * sizeof(int64_t))
-            if fresh == NULL:
+            if not regrown(<void**>&each.points, 2 * each.room * sizeof(int64_t)):
                 return -1
-            each.points = <int64_t*> fresh
             for field in range(each.arity):
-                fresh = realloc(each.columns[field].values, 2 * each.room * 8)
-                if fresh == NULL:
+                if not regrown(<void**>&each.columns[field].values, 2 * each.room * 8):
                     return -1
-                each.columns[field].values = <char*> fresh
             each.room *= 2
         each.points[each.count] = self.points - 1
         each.count += 1
         return 0
 
     cdef int _point(self, int64_t time) noexcept:
-        cdef void* fresh
         if self.points == self.room:
-            fresh = realloc(self.times, 2 * self.room * sizeof(int64_t))
-            if fresh == NULL:
+            if not regrown(<void**>&self.times, 2 * self.room * sizeof(int64_t)):
                 return -1
-            self.times, self.room = <int64_t*> fresh, 2 * self.room
+            self.room = 2 * self.room
         self.times[self.points] = time
         self.points += 1
         return 0

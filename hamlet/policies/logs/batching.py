@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hamlet.arrays import np, pa
+from hamlet.input.buffers import in_arrow
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Evaluation
 
@@ -46,8 +47,11 @@ def _joined(chunks: Sequence[LogChunk]) -> LogChunk:
     return LogChunk(chunks[0].first, times, joined, chunks[-1].offset)
 
 
-def _chunked(columns: Sequence[Any]) -> pa.ChunkedArray:
+def _chunked(columns: Sequence[Any]) -> Any:
     """Columns as one; of integers some may have come as digits, since one of them has more than 64 bits."""
+    if all(isinstance(each, np.ndarray) for each in columns):
+        return np.concatenate(columns)
+    columns = [in_arrow(each) for each in columns]
     wide = next((each.type for each in columns if each.type != columns[0].type), None)
     if wide is not None:
         wide = wide if pa.types.is_integer(columns[0].type) else columns[0].type

@@ -48,7 +48,7 @@ class LogChunk:
     relations : mapping of (str, int) to (int64 array of shape (rows,), tuple of pyarrow.Array)
         For each predicate that has tuples, by name and arity: the time-point of each tuple, counted from the first of
         the chunk, ascending; and its fields by place (int64, float64, string or bool; integers of which one has more
-        than 64 bits are strings of digits, or decimals).
+        than 64 bits are strings of digits, or decimals). Numbers may be numpy's arrays (`LogFile`).
     offset : int
         Bytes of the file up to the end of the chunk.
     """
@@ -75,6 +75,8 @@ class LogFile:
     drops : bool
         Whether time-points with a mistake are left out as a whole, in place of an error: from the line that begins with
         their ``@`` up to the next such line.
+    arrow : bool
+        Whether numbers are Arrow's arrays; else they are numpy's, for which Arrow need not be loaded.
     chunk_bytes : int
         Bytes that are read at once.
 
@@ -102,9 +104,11 @@ class LogFile:
         wanted: Any = None,
         ignore_unknown: bool = False,
         drops: bool = False,
+        arrow: bool = True,
         chunk_bytes: int = _CHUNK,
     ) -> None:
         self._set_up(str(path), predicates, wanted, ignore_unknown, drops)
+        self._arrow = arrow
         self._path = Path(path)
         self._chunk = chunk_bytes
         self._rest: memoryview[int] = memoryview(b"")
@@ -121,6 +125,7 @@ class LogFile:
         self.unknown = self.commands = 0
         self.dropped = Dropped()
         self._drops = drops
+        self._arrow = True
         self._predicates = dict(predicates)
         self._wanted = self._predicates if wanted is None else wanted
         self._ignore_unknown = ignore_unknown
@@ -206,14 +211,14 @@ class LogFile:
                 return
 
     def _arrays(self, keys: Sequence[Predicate], relations: list[Any]) -> dict[Predicate, Any]:
-        """The scanner's columns as Arrow's."""
+        """The scanner's columns as those of a chunk."""
         found: dict[Predicate, Any] = {}
         for place, points, columns in relations:
             key = keys[place]
-            arrays = []
+            arrays: list[Any] = []
             for kind, column in zip(self._predicates[key], columns, strict=True):
                 if not isinstance(column, tuple):
-                    arrays.append(from_numpy(column))
+                    arrays.append(from_numpy(column) if self._arrow else column)
                     continue
                 offsets, text = column
                 array = pa.Array.from_buffers(

@@ -13,7 +13,7 @@ from hamlet.errors import OptionError, option
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.csvform import CsvForm
 from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
-from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.syntax.signature import PredicateSchema, Signature
 from hamlet.runtime.expected import NO_EVENTS, Expected
 
 if TYPE_CHECKING:
@@ -129,6 +129,7 @@ def open_source(
     input_format: str | None = None,
     filtered: Callable[[Any], Any] | None = None,
     counted: tuple[int, int] | None = None,
+    arrow: bool = True,
     **columns: Any,
 ) -> Source:
     """Open events as time-points.
@@ -149,6 +150,8 @@ def open_source(
         What leaves out events: from an EventSource to one that has fewer.
     counted : (int, int), optional
         Of events in columns, the first and the last time that `Source.stats` count; by default all do.
+    arrow : bool
+        Of a log, whether numbers are Arrow's arrays (`LogFile`).
     **columns
         ``time_column, type_column, order_column, time_unit, delimiter, bad_rows, missing_columns`` of
         `hamlet.input.events.open_events`. A bad row of a log is a time-point with a mistake.
@@ -173,13 +176,14 @@ def open_source(
             name = named[0] if named[0] not in ("time", "type") else f"{named[0]}_column"
             raise OptionError(f"a log of MonPoly has no columns, so {option(name)} says nothing; leave it out")
         types = types_of(signature)
-        file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
+        file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops, arrow=arrow)
         read = [each.name for each in signature if (each.name, each.arity) in wanted]
         return _LogSource(file, columns.get("time_unit") or "s", read)
     from hamlet.input.events import open_events  # brings in all forms of columns, which a log does without
     from hamlet.policies.logs.table_source import TableSource
 
-    events = open_events(source, input_format=input_format, wide_integers=True, **columns)
+    texts = texts_of(each for each in signature if (each.name, each.arity) in wanted)
+    events = open_events(source, input_format=input_format, wide_integers=True, texts=texts, **columns)
     return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 
 
@@ -190,6 +194,16 @@ def chosen_by(where: str | None, since: Any, until: Any) -> Callable[[EventSourc
     from hamlet.engine.where import chosen_events  # brings in the language of queries
 
     return partial(chosen_events, since=since, until=until, where=where)
+
+
+def texts_of(predicates: Iterable[PredicateSchema]) -> tuple[str, ...]:
+    """The attributes that are strings wherever they occur: columns that are text, whatever their values look like."""
+    kinds: dict[str, set[str]] = {}
+    for each in predicates:
+        for name, kind in zip(each.attributes, each.types, strict=True):
+            if name is not None:
+                kinds.setdefault(name, set()).add(kind)
+    return tuple(name for name, found in kinds.items() if found == {"string"})
 
 
 def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:

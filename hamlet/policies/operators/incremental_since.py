@@ -19,7 +19,28 @@ if TYPE_CHECKING:
     from hamlet.policies.operators.temporal import Since, Until
 
 
-class StandingSince:
+class _Stored:
+    """Rows in a store, once there are few that change."""
+
+    _store: Store | None
+
+    @property
+    def rows(self) -> int:
+        """Rows that are there."""
+        return 0 if self._store is None else self._store.live
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held."""
+        return 0 if self._store is None else self._store.nbytes
+
+    @property
+    def steps(self) -> int:
+        """The work that was done with the store."""
+        return 0 if self._store is None else self._store.steps
+
+
+class IncrementalSince(_Stored):
     """What is alive of a SINCE: valuations, from what time on and until what time, and since which time-point.
 
     Parameters
@@ -36,21 +57,6 @@ class StandingSince:
         self._line: Timeline | None = None
         self._window = (0, 0)
         self._now = 0
-
-    @property
-    def rows(self) -> int:
-        """Rows that stand."""
-        return 0 if self._store is None else self._store.live
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are held."""
-        return 0 if self._store is None else self._store.nbytes
-
-    @property
-    def steps(self) -> int:
-        """The work that was done with the store."""
-        return 0 if self._store is None else self._store.steps
 
     def serves(self, low: int, batch: Sequence[Relation]) -> bool:  # noqa: ARG002
         """Whether a batch is so small that what is alive need not be gone through."""
@@ -151,7 +157,7 @@ class StandingSince:
         return coalesce(Relation([column[good] for column in columns[:width]], begin[good], end[good]))
 
 
-class StandingUntil:
+class IncrementalUntil(_Stored):
     """What of an EVENTUALLY holds at undecided time-points: valuations and periods.
 
     Parameters
@@ -163,21 +169,6 @@ class StandingUntil:
         self._node = node
         self._store: Store | None = None
         self._window = (0, 0)
-
-    @property
-    def rows(self) -> int:
-        """Rows that stand."""
-        return 0 if self._store is None else self._store.live
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are held."""
-        return 0 if self._store is None else self._store.nbytes
-
-    @property
-    def steps(self) -> int:
-        """The work that was done with the store."""
-        return 0 if self._store is None else self._store.steps
 
     def serves(self, batch: Sequence[Relation]) -> bool:
         """Whether a batch is so small that what is undecided need not be gone through."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hamlet.arrays import np
-from hamlet.policies.operators.incremental_since import StandingSince, StandingUntil
+from hamlet.policies.operators.incremental_since import IncrementalSince, IncrementalUntil
 from hamlet.policies.operators.node import NEVER, Node, Timeline
 from hamlet.policies.relations._sweep import group, group_max
 from hamlet.policies.relations.relation import (
@@ -89,39 +89,16 @@ def _cuts(line: Timeline, low: int, high: int, interval: tuple[int, int | None])
 # -------------------------------------------------------------------------------------------- SINCE and UNTIL
 
 
-class Since(Node):
-    """SINCE, and ONCE where there is no left side; `key` are the right columns that the left side's columns equal."""
+class Indexed(Node):
+    """What stands in a store while little changes.
+
+    Attributes
+    ----------
+    reads_times : bool
+    """
 
     reads_times = True
-
-    def __init__(
-        self, right: Node, interval: tuple[int, int | None], left: Node | None, negated: bool, key: tuple[int, ...]
-    ) -> None:
-        super().__init__(right.types, (right,) if left is None else (right, left))
-        self.interval, self.negated, self.key = interval, negated, key
-        # Valuations with two more columns: from what time on, and until what time, the right side's time counts.
-        self.kept = {"alive": empty(self.width + 2)}
-        self._lookups = StandingSince(self)
-
-    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
-        """The types of the columns of what is kept; None is a time."""
-        return {"alive": (*self.types, None, None)}
-
-    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation | None, int]:
-        self.window = None
-        if low == high:
-            return empty(self.width), high
-        if self._lookups.serves(low, batch):
-            self._lookups.step(line, low, high, batch)
-            self.window = low, high
-            return None, high
-        self.settle()
-        shown, self.kept["alive"] = self.swept(line, low, high, batch, self.kept["alive"])
-        return shown, high
-
-    def cuts(self, line: Timeline, low: int, high: int) -> Ints:
-        """The time-points behind which what a period reaches is not connected."""
-        return _cuts(line, low, high, self.interval)
+    _lookups: IncrementalSince | IncrementalUntil
 
     def settle(self) -> None:
         """Let `kept` be all that is kept."""
@@ -143,6 +120,39 @@ class Since(Node):
 
     def _everything(self) -> Relation:
         return self._lookups.everything()
+
+
+class Since(Indexed):
+    """SINCE, and ONCE where there is no left side; `key` are the right columns that the left side's columns equal."""
+
+    def __init__(
+        self, right: Node, interval: tuple[int, int | None], left: Node | None, negated: bool, key: tuple[int, ...]
+    ) -> None:
+        super().__init__(right.types, (right,) if left is None else (right, left))
+        self.interval, self.negated, self.key = interval, negated, key
+        # Valuations with two more columns: from what time on, and until what time, the right side's time counts.
+        self.kept = {"alive": empty(self.width + 2)}
+        self._lookups: IncrementalSince = IncrementalSince(self)
+
+    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
+        """The types of the columns of what is kept; None is a time."""
+        return {"alive": (*self.types, None, None)}
+
+    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation | None, int]:
+        self.window = None
+        if low == high:
+            return empty(self.width), high
+        if self._lookups.serves(low, batch):
+            self._lookups.step(line, low, high, batch)
+            self.window = low, high
+            return None, high
+        self.settle()
+        shown, self.kept["alive"] = self.swept(line, low, high, batch, self.kept["alive"])
+        return shown, high
+
+    def cuts(self, line: Timeline, low: int, high: int) -> Ints:
+        """The time-points behind which what a period reaches is not connected."""
+        return _cuts(line, low, high, self.interval)
 
     def swept(
         self, line: Timeline, low: int, high: int, batch: list[Relation], alive: Relation
@@ -240,10 +250,8 @@ def _complement(left: Relation, keys: list[Ints], rows: int, low: int, high: int
     return minus(full, left, every, every)
 
 
-class Until(Node):
+class Until(Indexed):
     """UNTIL, and EVENTUALLY where there is no left side; `key` are the right columns that the left side's equal."""
-
-    reads_times = True
 
     def __init__(
         self, right: Node, interval: tuple[int, int], left: Node | None, negated: bool, key: tuple[int, ...]
@@ -252,28 +260,7 @@ class Until(Node):
         self.interval, self.negated, self.key = interval, negated, key
         # What holds at undecided time-points; of the left side its periods that go on, or where it last held.
         self.kept = {"undecided": empty(self.width), "left": empty(len(key))}
-        self._lookups = StandingUntil(self)
-
-    def settle(self) -> None:
-        """Let `kept` be all that is kept."""
-        self._lookups.settle()
-
-    @property
-    def indexed_rows(self) -> int:  # type: ignore[override]
-        """Rows that stand in a store."""
-        return self._lookups.rows
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what is kept."""
-        return super().nbytes + self._lookups.nbytes
-
-    def matching(self, on: tuple[int, ...], keys: Sequence[Ints], count: int) -> Relation:
-        """Those rows of the last batch whose columns `on` are one of `count` keys."""
-        return self._lookups.matching(on, keys, count)
-
-    def _everything(self) -> Relation:
-        return self._lookups.everything()
+        self._lookups: IncrementalUntil = IncrementalUntil(self)
 
     def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
         """The types of the columns of what is kept."""

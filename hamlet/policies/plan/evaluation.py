@@ -17,14 +17,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from hamlet.arrays import np, pa
+from hamlet.arrays import np, npt, pa
+from hamlet.errors import Span
 from hamlet.frontend.reports import Reports
 from hamlet.policies.analysis.bounds import check_bounds
 from hamlet.policies.analysis.comparisons import sort_key
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.recursion import check_recursions
 from hamlet.policies.analysis.rewriting import Rewriter, goal
-from hamlet.policies.analysis.typecheck import recursion_types
+from hamlet.policies.analysis.typecheck import recursion_types, types_within
 from hamlet.policies.changes.made import rows_of, serves
 from hamlet.policies.changes.running import FEW, MOST, Changing, Found, Tuples, goes_on, is_few, is_slow, is_time
 from hamlet.policies.operators.node import NEVER, Node, Timeline, stamps_at
@@ -33,14 +34,16 @@ from hamlet.policies.plan.planned_operands import Built, UnsafeError
 from hamlet.policies.plan.planning import Planner
 from hamlet.policies.relations.relation import Ints, Relation
 from hamlet.policies.relations.values import POOLED, Pool, floats_of
+from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.syntax.formula import Type
-from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.syntax.signature import PredicateSchema, Signature
 
 Tables: TypeAlias = "Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]"
 _LARGEST_BOUND = 1 << 53
 _ROWS_AT_ONCE = 1 << 18  # of an answer that is in pieces
 _FEW_VALUES = 4096  # of the pool, which are never looked through
+_MOST_UNSAFE = 20  # parts of one policy that are told
 _LONG_TEXT = 400  # characters from which terms may be too deep for Python's own limit of recursion
 
 
@@ -105,6 +108,10 @@ class Answer:
     def column(self, place: int, part: slice) -> pa.Array | list[Any]:
         """Values of a free variable in some rows; a list where one of them is an integer of more than 64 bits."""
         return self.pool.array(self.codes[place][part], self.types[place])
+
+    def plain_column(self, place: int, part: slice) -> npt.NDArray[Any] | None:
+        """Values of a free variable in some rows, None where they are texts or one has more than 64 bits."""
+        return self.pool.plain(self.codes[place][part], self.types[place])
 
 
 class Evaluation:
@@ -190,12 +197,35 @@ class Evaluation:
             if not self.negate and not violations and self._negation_works(policy, planner, types):
                 hint = "its negation can be monitored: ask for it (--negate, negate=True), or let it begin with ALWAYS"
             reports.error(error.message, error.span, hint)
+            if hint == error.hint:
+                self._others(policy, asked, error.span, reports)
             return
         if planner.longest > _LARGEST_BOUND:
             reports.error("a bound of an interval is too large", policy.formula.span, "use * for no bound")
             return
         built = planner.keep(built, names)
         self.goals.append(Goal(policy, names, built.node.types, violations, built))
+
+    def _others(self, policy: Policy, asked: mfotl.Formula, span: Span, reports: Reports) -> None:
+        """Report what else has no finite relation: with a predicate in the place of each part that is found."""
+        signature, stand_in = policy.signature, None
+        for count in range(_MOST_UNSAFE):
+            part = _at(asked, span, stand_in)
+            if part is None:
+                return
+            names, types = mfotl.free_variables(part), types_within(asked, part, signature)
+            known = PredicateSchema(f"\0{count}", types, names)
+            signature = Signature((*signature, known))
+            stand_in = mfotl.Predicate(known.name, tuple(map(mfotl.Variable, names)), span=span)
+            asked = mfotl.replaced(asked, part, stand_in)
+            formula = Rewriter(recursion_types(asked, signature)).rewrite(asked)
+            try:
+                Planner(signature, self.per_second, Pool()).build(formula)
+                return
+            except UnsafeError as error:
+                if error.span != span:
+                    reports.error(error.message, error.span, error.hint)
+                span = error.span
 
     def _negation_works(self, policy: Policy, planner: Planner, types: Mapping[int, tuple[Type, ...]]) -> bool:
         try:
@@ -516,6 +546,20 @@ def _nesting(nodes: Sequence[Node]) -> int:
     for node in nodes:
         depths[id(node)] = node.nesting + max((depths[id(child)] for child in node.children), default=0)
     return max(depths.values(), default=0)
+
+
+def _at(formula: mfotl.Formula, span: Span, stand_in: mfotl.Formula | None) -> mfotl.Formula | None:
+    """The part of a formula that a message about a place means: what is around it where a predicate stands in for it.
+
+    The place of a negation may be that of what it negates.
+    """
+    for each in mfotl.descendants(formula):
+        below = next((child for child in mfotl.children(each) if child.span == span), None)
+        if below is not None:
+            return each if below is stand_in or isinstance(each, mfotl.Not) else below
+        if each.span == span and each is not stand_in:
+            return each
+    return None
 
 
 def _merged(policies: Sequence[Policy]) -> Signature:

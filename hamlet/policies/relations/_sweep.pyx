@@ -5,8 +5,10 @@ by (id, first). Nothing is checked again here.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+
+from hamlet.memory cimport grown, regrown
 
 
 cdef inline uint64_t _mix(uint64_t h) noexcept nogil:
@@ -109,14 +111,11 @@ cdef inline int _push(Pairs* pairs, int64_t left, int64_t right) noexcept nogil:
 
 cdef int _more(Pairs* pairs) noexcept nogil:
     cdef Py_ssize_t room = 2 * pairs.room if pairs.room else 1024
-    cdef int64_t* grown = <int64_t*>realloc(pairs.left, room * sizeof(int64_t))
-    if grown == NULL:
+    if not regrown(<void**>&pairs.left, room * sizeof(int64_t)):
         return -1
-    pairs.left = grown
-    grown = <int64_t*>realloc(pairs.right, room * sizeof(int64_t))
-    if grown == NULL:
+    if not regrown(<void**>&pairs.right, room * sizeof(int64_t)):
         return -1
-    pairs.right, pairs.room = grown, room
+    pairs.room = room
     return 0
 
 
@@ -354,17 +353,11 @@ cdef class Index:
 
     cdef int _make_room(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t room = self.room
-        cdef void* fresh
         while room < rows:
             room *= 2
-        fresh = realloc(self.links, room * sizeof(int64_t))
-        if fresh == NULL:
-            raise MemoryError
-        self.links = <int64_t*>fresh
-        fresh = realloc(self.hashes, room * sizeof(uint64_t))
-        if fresh == NULL:
-            raise MemoryError
-        self.hashes, self.room = <uint64_t*>fresh, room
+        self.links = <int64_t*>grown(self.links, room * sizeof(int64_t))
+        self.hashes = <uint64_t*>grown(self.hashes, room * sizeof(uint64_t))
+        self.room = room
         return 0
 
     cdef int _rehash(self, Py_ssize_t size) except -1:

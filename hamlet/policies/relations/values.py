@@ -96,20 +96,31 @@ class Pool:
 
     def array(self, codes: Codes, type: Type) -> pa.Array | list[Any]:
         """The values of a column as an Arrow array; as a list where an integer has more than 62 bits."""
-        match type:
-            case "float":
-                return from_numpy(floats_of(codes))
-            case "bool":
-                return from_numpy(codes != 0)
-            case "int" if not len(codes) or int(codes.max()) < POOLED:
-                return from_numpy(codes)
-            case "string":
-                kinds, places = np.unique(codes, return_inverse=True)
-                return from_texts(self.decode(kinds, type)).take(from_numpy(places))
+        plain = self.plain(codes, type)
+        if plain is not None:
+            return from_numpy(plain)
+        if type == "string":
+            kinds, places = np.unique(codes, return_inverse=True)
+            return from_texts(self.decode(kinds, type)).take(from_numpy(places))
         return self.decode(codes, type)
 
-    def encode(self, column: pa.Array | pa.ChunkedArray, type: Type) -> Codes:
-        """The codes of an Arrow column without NULL, whose type fits."""
+    def plain(self, codes: Codes, type: Type) -> npt.NDArray[Any] | None:
+        """The values of a column of numbers as an array; None of texts, and where an integer has more than 62 bits."""
+        match type:
+            case "float":
+                return floats_of(codes)
+            case "bool":
+                return np.not_equal(codes, 0)
+            case "int" if not len(codes) or int(codes.max()) < POOLED:
+                return codes
+        return None
+
+    def encode(self, column: pa.Array | pa.ChunkedArray | npt.NDArray[Any], type: Type) -> Codes:
+        """The codes of a column without NULL, whose type fits."""
+        if isinstance(column, np.ndarray):
+            if type == "int":
+                return self._within(column)
+            return float_codes(column) if type == "float" else np.asarray(column, np.int64)
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # pyarrow keeps several chunks of long strings
@@ -132,7 +143,10 @@ class Pool:
     def _integers(self, column: pa.Array) -> Codes:
         if pa.types.is_uint64(column.type):
             return self.codes(column.to_pylist())
-        codes = np.asarray(to_numpy(column.cast(pa.int64())), np.int64)
+        return self._within(np.asarray(to_numpy(column.cast(pa.int64())), np.int64))
+
+    def _within(self, codes: Codes) -> Codes:
+        """Codes of integers of 64 bits."""
         if len(codes) and (int(codes.max()) >= POOLED or int(codes.min()) <= -POOLED):
             return self.codes(codes.tolist())
         return codes

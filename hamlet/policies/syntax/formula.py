@@ -11,12 +11,12 @@ A variable of a predicate that begins with ``_`` stands for anything: it is boun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Union
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from hamlet.errors import NOWHERE, Span
 from hamlet.frontend.units import SECONDS
-from hamlet.policies.syntax.regex import Regex, formulas
+from hamlet.policies.syntax.regex import Regex, formulas, mapped
 
 if TYPE_CHECKING:
     from hamlet.language.schema import Clock
@@ -398,6 +398,26 @@ def children(formula: Formula) -> tuple[Formula, ...]:
         case Let():
             return (formula.definition, formula.body)
     return ()
+
+
+def descendants(formula: Formula) -> Iterator[Formula]:
+    """A formula and all below it, from the outside to the inside."""
+    todo = [formula]
+    while todo:
+        yield (found := todo.pop())
+        todo += reversed(children(found))
+
+
+def replaced(formula: Formula, part: Formula, by: Formula) -> Formula:
+    """The formula with another one in the place of a part, which is found as the object that it is."""
+    if formula is part:
+        return by
+    if isinstance(formula, TemporalMatch):
+        return replace(formula, regex=mapped(formula.regex, lambda each: replaced(each, part, by)))
+    below = {id(child) for child in children(formula)}
+    held = ((each.name, getattr(formula, each.name)) for each in fields(formula))
+    changed: dict[str, Any] = {name: replaced(each, part, by) for name, each in held if id(each) in below}
+    return replace(formula, **changed)
 
 
 def free_variables(formula: Formula) -> tuple[str, ...]:

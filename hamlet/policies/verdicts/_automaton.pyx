@@ -13,8 +13,10 @@ Invariant: slot k of a stream is slot k of its state; slots are in the order of 
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove, memset
+
+from hamlet.memory cimport grown
 
 import numpy as np
 
@@ -147,22 +149,17 @@ cdef class Automaton:
     cdef int64_t _make(self, int32_t state, int64_t atoms, int64_t delta) except -1:
         cdef Step* step
         cdef int64_t place
-        cdef void* fresh
         if state >= (1 << 24) - 1:
             raise MemoryError("the policy has more than 16 million states")
         found = self.progression.step(state, atoms, delta)
         if self.count >= MOST_STEPS:
             self._forget()
         if self.count == self.room:
-            fresh = realloc(self.steps, 2 * self.room * sizeof(Step))
-            if fresh == NULL:
-                raise MemoryError
-            self.steps, self.room = <Step*> fresh, 2 * self.room
+            self.steps = <Step*>grown(self.steps, 2 * self.room * sizeof(Step))
+            self.room = 2 * self.room
         while self.moves_count + len(found.moves) > self.moves_room:
-            fresh = realloc(self.moves, 2 * self.moves_room * sizeof(int32_t))
-            if fresh == NULL:
-                raise MemoryError
-            self.moves, self.moves_room = <int32_t*> fresh, 2 * self.moves_room
+            self.moves = <int32_t*>grown(self.moves, 2 * self.moves_room * sizeof(int32_t))
+            self.moves_room = 2 * self.moves_room
         step = &self.steps[self.count]
         step.state, step.fate, step.opens = found.state, found.fate, found.opens
         step.moves, step.first = len(found.moves), self.moves_count
@@ -182,10 +179,7 @@ cdef class Automaton:
 
     cdef int _grow_zero(self) except -1:
         cdef int64_t room = 2 * self.zero_room
-        cdef void* fresh = realloc(self.zero, (room << self.width) * sizeof(int32_t))
-        if fresh == NULL:
-            raise MemoryError
-        self.zero = <int32_t*> fresh
+        self.zero = <int32_t*> grown(self.zero, (room << self.width) * sizeof(int32_t))
         memset(self.zero + (self.zero_room << self.width), 255,
                ((room - self.zero_room) << self.width) * sizeof(int32_t))
         self.zero_room = room
@@ -511,10 +505,8 @@ cdef class Stream:
         return 0
 
     cdef int _more_point_runs(self) except -1:
-        cdef void* fresh = realloc(self.point_runs, 2 * self.point_runs_room * sizeof(PointRun))
-        if fresh == NULL:
-            raise MemoryError
-        self.point_runs, self.point_runs_room = <PointRun*> fresh, 2 * self.point_runs_room
+        self.point_runs = <PointRun*> grown(self.point_runs, 2 * self.point_runs_room * sizeof(PointRun))
+        self.point_runs_room = 2 * self.point_runs_room
         return 0
 
     cdef int _open_for(self, int64_t wanted) except -1:
@@ -522,18 +514,9 @@ cdef class Stream:
         if wanted <= self.open_room:
             return 0
         cdef int64_t room = max(wanted, self.open_room + self.open_room // 2)
-        cdef void* times = realloc(self.open_times, room * 8)
-        if times == NULL:
-            raise MemoryError
-        self.open_times = <int64_t*> times
-        cdef void* offsets = realloc(self.open_offsets, room * 8)
-        if offsets == NULL:
-            raise MemoryError
-        self.open_offsets = <int64_t*> offsets
-        cdef void* verdicts = realloc(self.open_verdicts, room)
-        if verdicts == NULL:
-            raise MemoryError
-        self.open_verdicts = <int8_t*> verdicts
+        self.open_times = <int64_t*> grown(self.open_times, room * 8)
+        self.open_offsets = <int64_t*> grown(self.open_offsets, room * 8)
+        self.open_verdicts = <int8_t*> grown(self.open_verdicts, room)
         self.open_room = room
         return 0
 
@@ -542,26 +525,11 @@ cdef class Stream:
         if wanted <= self.rows_room:
             return 0
         cdef int64_t room = max(wanted + 64, self.rows_room + self.rows_room // 2)
-        cdef void* fresh = realloc(self.row_times, room * 8)
-        if fresh == NULL:
-            raise MemoryError
-        self.row_times = <int64_t*> fresh
-        fresh = realloc(self.row_offsets, room * 8)
-        if fresh == NULL:
-            raise MemoryError
-        self.row_offsets = <int64_t*> fresh
-        fresh = realloc(self.row_verdicts, room)
-        if fresh == NULL:
-            raise MemoryError
-        self.row_verdicts = <int8_t*> fresh
-        fresh = realloc(self.row_same_times, room * 8)
-        if fresh == NULL:
-            raise MemoryError
-        self.row_same_times = <int64_t*> fresh
-        fresh = realloc(self.row_same_offsets, room * 8)
-        if fresh == NULL:
-            raise MemoryError
-        self.row_same_offsets = <int64_t*> fresh
+        self.row_times = <int64_t*> grown(self.row_times, room * 8)
+        self.row_offsets = <int64_t*>grown(self.row_offsets, room * 8)
+        self.row_verdicts = <int8_t*>grown(self.row_verdicts, room)
+        self.row_same_times = <int64_t*>grown(self.row_same_times, room * 8)
+        self.row_same_offsets = <int64_t*>grown(self.row_same_offsets, room * 8)
         self.rows_room = room
         return 0
 

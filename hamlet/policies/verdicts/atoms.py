@@ -5,31 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from hamlet.errors import DataError, UnsupportedError
-from hamlet.input.buffers import to_numpy
+from hamlet.arrays import np, npt, pa, pc
+from hamlet.errors import UnsupportedError
+from hamlet.input.buffers import in_arrow, to_numpy
 from hamlet.policies.analysis.comparisons import COMPARE, compile_pattern
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import is_temporal
 from hamlet.policies.analysis.terms import compiled
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
+from hamlet.policies.rows import array_of, arrow_type
 from hamlet.policies.syntax import formula as mfotl
 from hamlet.policies.syntax.diagnostics import PolicyError
 from hamlet.policies.syntax.signature import Signature
 
-_TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
-_COMPARED = {"=": pc.equal, "<": pc.less, ">": pc.greater, "<=": pc.less_equal, ">=": pc.greater_equal}
-_COMPUTED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
+_COMPARED = {"=": "equal", "<": "less", ">": "greater", "<=": "less_equal", ">=": "greater_equal"}  # Arrow's functions
+_COMPUTED = {"+": "add_checked", "-": "subtract_checked", "*": "multiply_checked"}
 
-
-Hits = tuple[npt.NDArray[np.int64], list[pa.Array]]  # time-points, and the key's columns
+Hits: TypeAlias = "tuple[npt.NDArray[np.int64], list[pa.Array]]"  # time-points, and the key's columns
 
 
 class EvaluatedAtom:
@@ -54,7 +49,7 @@ class EvaluatedAtom:
         self._order = [goal.names.index(name) for name in key]
         self._kinds = goal.types
         self.predicates = self.evaluation.wanted
-        self.types = {name: _TYPES[kind] for name, kind in zip(goal.names, goal.types, strict=True)}
+        self.types = {name: arrow_type(kind) for name, kind in zip(goal.names, goal.types, strict=True)}
 
     def hits(self, chunk: LogChunk) -> Hits:
         """Where the atom is true, as far as that is decided with a chunk: counted from its first time-point."""
@@ -68,8 +63,8 @@ class EvaluatedAtom:
         return self._hits(answer, self.evaluation.points)
 
     def _hits(self, answer: Answer, before: int) -> Hits:
-        chosen = [(answer.columns[place], _TYPES[self._kinds[place]]) for place in self._order]
-        return answer.points - before, [array_of(values, kind) for values, kind in chosen]
+        chosen = [(answer.columns[place], arrow_type(self._kinds[place])) for place in self._order]
+        return answer.points - before, [array_of(values, kind, "a key") for values, kind in chosen]
 
     @property
     def decided(self) -> int:
@@ -123,19 +118,6 @@ def _test_of(formula: mfotl.Comparison | mfotl.Substring | mfotl.Matches) -> Cal
             return lambda values: expression.found(str(one(values)))
 
 
-def array_of(values: Any, kind: pa.DataType) -> pa.Array:
-    """Values as an array, of decimals where an integer has more than 64 bits."""
-    try:
-        return pa.array(values, kind)
-    except (OverflowError, pa.ArrowInvalid):
-        if kind != pa.int64():
-            raise
-    try:
-        return pa.array([Decimal(value) for value in values], pa.decimal256(76, 0))
-    except (OverflowError, pa.ArrowInvalid) as error:
-        raise DataError("a value of a key has more than 76 digits, and rows cannot hold it") from error
-
-
 def atom_of(
     formula: mfotl.Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1
 ) -> Atom | Condition | EvaluatedAtom:
@@ -159,7 +141,7 @@ class Atom:
     predicates : frozenset of (str, int)
         The same alone.
     types : mapping of str to pyarrow.DataType
-        Of the variables.
+        Of the key's variables.
     """
 
     def __init__(self, formula: mfotl.Formula, signature: Signature, key: tuple[str, ...]) -> None:
@@ -191,7 +173,7 @@ class Atom:
         terms += [term for condition, _ in self._conditions for term in (condition.left, condition.right)]
         if not set(key) <= set(self._places) or not all(map(self._reads, terms)):
             raise _unsupported()
-        self.types = {name: _TYPES[schema.types[place]] for name, place in self._places.items()}
+        self.types = {name: arrow_type(schema.types[self._places[name]]) for name in key}
 
     def _reads(self, term: mfotl.Term) -> bool:
         """Whether a term can be computed from the columns."""
@@ -225,8 +207,11 @@ class Atom:
         found = chunk.relations.get(self.predicate)
         if found is None:
             return np.zeros(0, np.int64), []
-        points, columns = found
-        wide = any(each.type != _TYPES[kind] for each, kind in zip(columns, self._kinds, strict=True))
+        points = found[0]
+        if not (self._equal or self._conditions or self._key):
+            return points, []
+        columns = [in_arrow(each) for each in found[1]]
+        wide = any(each.type != arrow_type(kind) for each, kind in zip(columns, self._kinds, strict=True))
         try:
             if not wide:
                 return self._fast(points, columns)
@@ -240,7 +225,7 @@ class Atom:
             mask = _and(mask, pc.equal(columns[place], self._term(term, columns)))
         for condition, holds in self._conditions:
             sides = (self._term(condition.left, columns), self._term(condition.right, columns))
-            true = _COMPARED[condition.operator](*sides)
+            true = getattr(pc, _COMPARED[condition.operator])(*sides)
             mask = _and(mask, true if holds else pc.invert(true))
         chosen = [columns[self._places[name]] for name in self._key]
         if isinstance(mask, pa.Scalar):
@@ -259,7 +244,7 @@ class Atom:
             case mfotl.Negative(inner):
                 return pc.negate_checked(self._term(inner, columns))
             case mfotl.Arithmetic(operator, left, right) if operator in _COMPUTED:
-                return _COMPUTED[operator](self._term(left, columns), self._term(right, columns))
+                return getattr(pc, _COMPUTED[operator])(self._term(left, columns), self._term(right, columns))
         raise AssertionError("terms are looked at before any data is read")
 
 

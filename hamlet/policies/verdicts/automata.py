@@ -12,23 +12,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
+from hamlet.arrays import np, npt, pa
 from hamlet.errors import MemoryLimitError, UnsupportedError, option
 from hamlet.input.buffers import from_numpy, to_numpy
-from hamlet.input.moments import shown
+from hamlet.output.plain_rows import PlainRows, Rows
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import Skeleton, skeleton
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.rows import array_of
 from hamlet.policies.syntax.columns import VERDICTS, column_names
 from hamlet.policies.syntax.formula import Formula, Not
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts._anchored import AnchoredFormula, AnchoredStream, fits
 from hamlet.policies.verdicts._automaton import Automaton, Stream
-from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
+from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, atom_of
 from hamlet.policies.verdicts.modes import Mode
 from hamlet.policies.verdicts.progression import Progression
 from hamlet.policies.verdicts.undecided import Waiting
@@ -72,6 +70,8 @@ class Verdicts:
         Ticks of the stream's time.
     negate : bool
         Whether verdicts are of the negation.
+    arrow : bool
+        Whether rows are Arrow's; else they are plain ones (`hamlet.output.plain_rows`) where there is no key.
 
     Attributes
     ----------
@@ -100,8 +100,16 @@ class Verdicts:
     """
 
     def __init__(
-        self, formula: Formula, signature: Signature, mode: Mode, *, per_second: int = 1, negate: bool = False
+        self,
+        formula: Formula,
+        signature: Signature,
+        mode: Mode,
+        *,
+        per_second: int = 1,
+        negate: bool = False,
+        arrow: bool = True,
     ) -> None:
+        self._arrow = arrow
         body, _ = stripped(formula)
         found = skeleton(Not(body) if negate else body, per_second)
         self.mode = mode
@@ -154,15 +162,18 @@ class Verdicts:
             found |= atom.types
         return found
 
-    def schema(self, time_type: pa.DataType) -> pa.Schema:
+    @property
+    def names(self) -> list[str]:
         """The columns of the rows."""
-        fields = [("time", time_type), ("offset", pa.int64())]
-        columns = column_names(self.key, VERDICTS)
-        fields += [(column, self.types[name]) for name, column in zip(self.key, columns, strict=True)]
-        fields.append(("verdict", pa.bool_()))
-        if self.mode != "all":
-            fields += [("same_as_time", time_type), ("same_as_offset", pa.int64())]
-        return pa.schema(fields)
+        same = [] if self.mode == "all" else ["same_as_time", "same_as_offset"]
+        return ["time", "offset", *column_names(self.key, VERDICTS), "verdict", *same]
+
+    def schema(self, time_type: pa.DataType | None) -> pa.Schema:
+        """The columns of the rows, with their types."""
+        time = pa.int64() if time_type is None else time_type
+        same = [] if self.mode == "all" else [time, pa.int64()]
+        types = [time, pa.int64(), *(self.types[name] for name in self.key), pa.bool_(), *same]
+        return pa.schema(list(zip(self.names, types, strict=True)))
 
     @property
     def predicates(self) -> set[tuple[str, int]]:
@@ -197,16 +208,16 @@ class Verdicts:
         return len(self.streams)
 
     def feed(
-        self, chunk: LogChunk, time_type: pa.DataType, check: Callable[[], None] = _nothing
-    ) -> Iterator[pa.RecordBatch]:
+        self, chunk: LogChunk, time_type: pa.DataType | None, check: Callable[[], None] = _nothing
+    ) -> Iterator[Rows]:
         """Read time-points, and give the rows that they decide.
 
         Parameters
         ----------
         chunk : LogChunk
             Behind all chunks before it; times in ticks.
-        time_type : pyarrow.DataType
-            Of the time in rows.
+        time_type : pyarrow.DataType, optional
+            Of the time in rows; int64 by default.
         check : callable
             Called whenever some of them have been taken.
         """
@@ -218,9 +229,9 @@ class Verdicts:
         self,
         times: npt.NDArray[np.int64],
         hits: Sequence[Hits],
-        time_type: pa.DataType,
+        time_type: pa.DataType | None,
         check: Callable[[], None] = _nothing,
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[Rows]:
         """Go on over time-points at which the truth of all atoms is known."""
         if not self.key:
             bits = np.zeros(len(times), np.int32)
@@ -279,9 +290,9 @@ class Verdicts:
         times: npt.NDArray[np.int64],
         begin: int,
         by_key: Mapping[Key, list[Any]],
-        time_type: pa.DataType,
+        time_type: pa.DataType | None,
         check: Callable[[], None],
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[Rows]:
         """Feed some time-points, which begin at a place of their chunk, to the streams of all keys."""
         here: dict[Key, npt.NDArray[np.int32]] = {}
         for key, parts in by_key.items():
@@ -329,7 +340,7 @@ class Verdicts:
             if self.mode == "all" and len(rows[0]):
                 self.history[always].append(rows)
 
-    def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
+    def close(self, time_type: pa.DataType | None, open_end: bool = False) -> Iterator[Rows]:
         """The rows that the end of the input decides; with an open end there are none."""
         if not open_end:
             nothing = np.zeros(0, np.int64)
@@ -345,7 +356,7 @@ class Verdicts:
         streams = {key: stream for key, (stream, _) in own.items()}
         yield from self._rows(streams, time_type)
 
-    def _rows(self, streams: Mapping[Key, AnyStream], time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+    def _rows(self, streams: Mapping[Key, AnyStream], time_type: pa.DataType | None) -> Iterator[Rows]:
         """The rows of all streams since the last call, by time-point and then by key."""
         taken = [(key, stream.take()) for key, stream in streams.items()]
         taken += [(key, rows) for key, history in self._new.items() for rows in history]
@@ -359,19 +370,27 @@ class Verdicts:
         times, offsets, verdicts = (np.concatenate(part) for part in parts[:3])
         keys = np.repeat(np.arange(len(taken)), [len(rows[0]) for _, rows in taken])
         order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
-        columns = [_times(times[order], time_type), from_numpy(offsets[order])]
-        for place, name in enumerate(self.key):
-            values = array_of([key[place] for key, _ in taken], self.types[name])
-            columns.append(values.take(from_numpy(keys[order])))
         verdicts = verdicts[order]
-        same = verdicts == 2
-        columns.append(from_numpy(verdicts == 1, missing=same if self.mode != "all" else None))
-        if self.mode != "all":
-            same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])
-            columns.append(_times(same_times, time_type, ~same))
-            columns.append(from_numpy(same_offsets, missing=~same))
-        fields = [field.with_type(each.type) for field, each in zip(self.schema(time_type), columns, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        same = verdicts == 2 if self.mode != "all" else None
+        told = [times[order], offsets[order], verdicts == 1]
+        missing = [None, None, same]
+        if same is not None:
+            told += [np.concatenate(part)[order] for part in parts[3:]]
+            missing += [~same, ~same]
+        if not (self._arrow or self.key or time_type is not None):
+            nulls = {name: where for name, where in zip(self.names, missing, strict=True) if where is not None}
+            yield PlainRows(dict(zip(self.names, told, strict=True)), nulls)
+            return
+        columns = [from_numpy(values, missing=where) for values, where in zip(told, missing, strict=True)]
+        if time_type is not None:
+            from hamlet.input.moments import shown  # brings in all forms of times
+
+            columns[::3] = [shown(ticks, time_type) for ticks in columns[::3]]
+        keys_told = []
+        for place, name in enumerate(self.key):
+            values = array_of([key[place] for key, _ in taken], self.types[name], name)
+            keys_told.append(values.take(from_numpy(keys[order])))
+        yield pa.RecordBatch.from_arrays([*columns[:2], *keys_told, *columns[2:]], names=self.names)
 
 
 class VerdictRunner:
@@ -382,13 +401,15 @@ class VerdictRunner:
     policies : sequence of Policy
         With equal signatures.
     mode : {'all', 'local', 'global'}
-    time_type : pyarrow.DataType
-        Of the time in rows.
+    time_type : pyarrow.DataType, optional
+        Of the time in rows; int64 by default.
     per_second : int
         Ticks of the stream's time.
     negate, open_end : bool
     max_memory : int, str or None
         The most that may be kept between chunks.
+    arrow : bool
+        As of `Verdicts`.
 
     Attributes
     ----------
@@ -404,15 +425,17 @@ class VerdictRunner:
         self,
         policies: Sequence[Policy],
         mode: Mode,
-        time_type: pa.DataType,
+        time_type: pa.DataType | None,
         per_second: int,
         *,
         negate: bool = False,
         open_end: bool = False,
         max_memory: Size | None = None,
+        arrow: bool = True,
     ) -> None:
         self.verdicts = [
-            Verdicts(each.formula, each.signature, mode, per_second=per_second, negate=negate) for each in policies
+            Verdicts(each.formula, each.signature, mode, per_second=per_second, negate=negate, arrow=arrow)
+            for each in policies
         ]
         self._names = [each.name for each in policies]
         self._time_type = time_type
@@ -426,7 +449,7 @@ class VerdictRunner:
         chunks: Sequence[LogChunk],
         bound: int | None,  # noqa: ARG002
         beside: int = 0,
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    ) -> Iterator[tuple[int, Rows]]:
         """The rows that more time-points decide, each with the place of its policy.
 
         A promise of time (`bound`) decides nothing here: what it would decide comes with the next time-point.
@@ -449,17 +472,22 @@ class VerdictRunner:
             )
 
     @property
+    def names(self) -> list[list[str]]:
+        """The columns of each policy's rows."""
+        return [each.names for each in self.verdicts]
+
+    @property
     def schemas(self) -> list[pa.Schema]:
         """Of each policy's rows."""
         return [each.schema(self._time_type) for each in self.verdicts]
 
-    def run(self, chunks: Iterable[LogChunk]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def run(self, chunks: Iterable[LogChunk]) -> Iterator[tuple[int, Rows]]:
         """The rows of all policies over a whole input, each with the place of its policy, as they are decided."""
         for chunk in chunks:
             yield from self.feed([chunk], None)
         yield from self.close()
 
-    def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def close(self) -> Iterator[tuple[int, Rows]]:
         """The rows that the end of the stream decides; none where it is open."""
         for place, each in enumerate(self.verdicts):
             for rows in each.close(self._time_type, self._open_end):
@@ -474,10 +502,6 @@ class VerdictRunner:
     def kept_rows(self) -> int:
         """Time-points that wait, and streams of keys."""
         return sum(each.kept_rows for each in self.verdicts)
-
-
-def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
-    return shown(from_numpy(ticks, missing=mask), time_type)
 
 
 def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64]]:

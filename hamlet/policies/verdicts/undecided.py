@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
+from hamlet.arrays import np, npt, pa
 from hamlet.policies.verdicts.atoms import Hits
 
 

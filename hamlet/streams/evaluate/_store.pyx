@@ -103,10 +103,6 @@ cdef class Stream:
         self.watched, self.own, self.tallies = [], [], []
         store.streams.append(self)
 
-    def track_touched(self):
-        """Keep the list of the instances of each step."""
-        self.track = True
-
     def begin(self):
         """The only instance of a stream that is not spawned."""
         if not self.spawned:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.policies.syntax import formula as mfotl
+from hamlet.why.claims import in_order
 from hamlet.why.proofs.cells import parameters_of
 from hamlet.why.proofs.points import within
 from hamlet.why.proofs.truth import Scope, Three, Timed, Truths, connected, cost, is_dual, is_past, neighbour
@@ -92,7 +93,7 @@ class Prover:
                 for node in request.nodes:
                     if node.low <= high and low <= node.high:
                         node.below += [each for each in below if each not in node.below]
-        made = _in_order(claim.nodes[0])
+        made = in_order(claim.nodes[0])
         if self._apart:
             made = self._joined(made)
         return made
@@ -121,7 +122,7 @@ class Prover:
                 last = node if node.place >= 0 else None
         for node in made:
             node.below = list(dict.fromkeys(joined.get(id(each), each) for each in node.below))
-        return _in_order(made[-1])
+        return in_order(made[-1])
 
     def _ask(self, formula: mfotl.Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> _Request:
         own = {name: valuation[name] for name in self._truths.free(formula)}
@@ -332,25 +333,6 @@ def _ranges(points: list[int]) -> Iterator[tuple[int, int]]:
         if two > one + 1:
             yield start, one
             start = two
-
-
-def _in_order(claim: Node) -> list[Node]:
-    """A claim and all that it follows from, each behind what is below it, with their places."""
-    made: list[Node] = []
-    stack: list[tuple[Node, int]] = [(claim, 0)]
-    seen = {id(claim)}
-    while stack:
-        node, turn = stack.pop()
-        if turn < len(node.below):
-            stack.append((node, turn + 1))
-            child = node.below[turn]
-            if id(child) not in seen:
-                seen.add(id(child))
-                stack.append((child, 0))
-        else:
-            node.place = len(made)
-            made.append(node)
-    return made
 
 
 __all__ = ["Node", "Prover", "Unproved"]

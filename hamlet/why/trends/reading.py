@@ -21,7 +21,7 @@ from hamlet.oracle import Stream
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Selection:
     """Events of an input.
 
     Attributes
@@ -46,7 +46,7 @@ def chosen(
     types: frozenset[str] | None,
     times: tuple[int | None, int | None],
     group: Mapping[str, Any],
-) -> Chosen:
+) -> Selection:
     """The events of some types (None: of all) from one time to another, both included, that agree with a group.
 
     Row groups of Parquet without any time of these are not read.
@@ -84,7 +84,7 @@ def chosen(
     ]
     plain = rows if schema.closed else [{n: v for n, v in row.items() if v is not None} for row in rows]
     shown = {place: row if originals is None else originals[place] for place, row in zip(places, plain, strict=True)}
-    return Chosen(stream, shown, table)
+    return Selection(stream, shown, table)
 
 
 def _agreeing(group: Mapping[str, Any], declarations: Sequence[EventDeclaration]) -> dict[str, tuple[Any, list[str]]]:

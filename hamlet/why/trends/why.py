@@ -20,7 +20,7 @@ from hamlet.planner.matching import automata
 from hamlet.planner.workload import Workload
 from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.trends.graph import Graph, Step, partitions, samples
-from hamlet.why.trends.reading import Chosen, chosen
+from hamlet.why.trends.reading import Selection, chosen
 from hamlet.why.trends.rows import aggregates_of, reason_of
 
 _MOST_SAMPLES = 3
@@ -172,7 +172,7 @@ class _Row:
         if query.top is not None or events is source:
             keys = {}  # TOP looks at the rows of other groups
         declared = workload.analysis.text.declarations
-        self.chosen: Chosen = chosen(source, events, declared, types, reach, keys)
+        self.chosen: Selection = chosen(source, events, declared, types, reach, keys)
         rows = self._rows(source, options)
         found = only_row(rows, given)
         self.holds = found is not None
@@ -241,7 +241,7 @@ class _Row:
         given = self.chosen.table if source.schema.closed else [dict(each) for each in self.chosen.shown.values()]
         own = {name: value for name, value in options.items() if name not in _READING}
         events = open_events(given, **_opening(own)).with_durations(self._work.durations)
-        rows = rows_alone(events, own, self._work) or []
+        rows = rows_alone(events, own, self._work) or ()
         return [{name: value for name, value in row.items() if name != "query"} for row in rows]
 
     def _named(self, given: Mapping[str, Any], edges: tuple[int, int] | None) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from hamlet.streams.monitor import Monitor
 from hamlet.streams.program.ir import Constant, Eval, EventPacing, Expression, Kind, Spawn, Stream
 from hamlet.streams.run import prepare
 from hamlet.streams.specification import Specification
+from hamlet.why.claims import in_order
 from hamlet.why.evidence import Evidence, only_row, same
 from hamlet.why.values.history import Asked, History, Past, Target, Witness
 
@@ -80,7 +81,7 @@ def evidence_of(history: History, clock: Clock, row: Mapping[str, Any], limit: i
     else:
         target, first, last = _absent(history, clock, wanted)
         claim = explainer.none(target, first, last)
-    nodes = _in_order(claim)
+    nodes = in_order(claim)
     data: dict[str, Any] = {
         "kind": "value",
         "row": json_value(dict(found) if found is not None else wanted),
@@ -335,25 +336,6 @@ class _Explainer:
         with contextlib.suppress(NoValueError):
             witness.value(expression)
         return witness.asked
-
-
-def _in_order(claim: _Node) -> list[_Node]:
-    """A claim and all that it follows from, each behind what is below it, with their places."""
-    made: list[_Node] = []
-    stack: list[tuple[_Node, int]] = [(claim, 0)]
-    seen = {id(claim)}
-    while stack:
-        node, turn = stack.pop()
-        if turn < len(node.below):
-            stack.append((node, turn + 1))
-            child = node.below[turn]
-            if id(child) not in seen:
-                seen.add(id(child))
-                stack.append((child, 0))
-        else:
-            node.place = len(made)
-            made.append(node)
-    return made
 
 
 def _number_of(history: History, stream: Stream) -> int | None:

@@ -9,7 +9,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
-from hamlet.kernel.core cimport Chosen, Core, LaneGroup, LiveLanes, LivePlace, take_own, take_own_spare
+from hamlet.kernel.core cimport ActivePlace, ActiveQueries, ActiveVector, Core, LaneGroup, take_own, take_own_spare
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_WIDEST as WIDEST,
     LIVE_APART,
@@ -69,7 +69,7 @@ cdef struct Entries:     # of all queries, one query after the other
     int* kind            # [entries]
 
 
-cdef bint choose(Core* k, Chosen* chosen, Purpose purpose) noexcept nogil:
+cdef bint choose(Core* k, ActiveQueries* chosen, Purpose purpose) noexcept nogil:
     """Make the tables of the lanes in which events of its classes can make trends.
 
     False where the tables cannot say it, or memory is short.
@@ -82,7 +82,7 @@ cdef bint choose(Core* k, Chosen* chosen, Purpose purpose) noexcept nogil:
     cdef bint fit = False
     chosen.most = <int*> kept(k, chosen, k.classes, sizeof(int))
     chosen.load = <Input*> kept(k, chosen, MOST_INPUTS, sizeof(Input))
-    chosen.place = <LivePlace*> kept(k, chosen, k.queries, sizeof(LivePlace))
+    chosen.place = <ActivePlace*> kept(k, chosen, k.queries, sizeof(ActivePlace))
     if lane != NULL and draft != NULL and room != NULL and chosen.most != NULL and chosen.load != NULL and (
         chosen.place != NULL
     ):
@@ -176,13 +176,13 @@ cdef inline bint leads_on(const Lane* lane, int slot, int cell) noexcept nogil:
 
 
 cdef bint fill_all(
-    Core* k, Chosen* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft, Purpose purpose
+    Core* k, ActiveQueries* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft, Purpose purpose
 ) noexcept nogil:
     """The tables of all lanes, a vector of them after the other; False as in `choose`."""
-    cdef LiveLanes* chunk
+    cdef ActiveVector* chunk
     cdef LaneGroup* group = NULL
     cdef int done = 0, end
-    chosen.chunk = <LiveLanes*> kept(k, chosen, lanes + 1, sizeof(LiveLanes))
+    chosen.chunk = <ActiveVector*> kept(k, chosen, lanes + 1, sizeof(ActiveVector))
     chosen.group = <LaneGroup*> kept(k, chosen, lanes + 1, sizeof(LaneGroup))
     if chosen.chunk == NULL or chosen.group == NULL:
         return False
@@ -225,9 +225,9 @@ cdef inline const Machine* live_machine(const Core* k, int lanes, Purpose purpos
     return live_machine_within(lanes, k.band[0].exact, k.widest)
 
 
-cdef void place_results(const Core* k, Chosen* chosen) noexcept nogil:
+cdef void place_results(const Core* k, ActiveQueries* chosen) noexcept nogil:
     """Where the results of a window lie, each chunk's from the border of a widest vector on."""
-    cdef LiveLanes* chunk
+    cdef ActiveVector* chunk
     cdef int number, lane
     chosen.words = WIDEST
     for number in range(chosen.chunks):
@@ -261,7 +261,7 @@ cdef void sort_entries(const Core* k, Entries* entries) noexcept nogil:
     entries.first[0] = 0
 
 
-cdef void* kept(Core* k, Chosen* chosen, Py_ssize_t count, Py_ssize_t size) noexcept nogil:
+cdef void* kept(Core* k, ActiveQueries* chosen, Py_ssize_t count, Py_ssize_t size) noexcept nogil:
     """Memory of a set of classes, counted, all zeros; a null pointer where there is none."""
     if not take_own_spare(k, count * size):
         return NULL
@@ -269,7 +269,7 @@ cdef void* kept(Core* k, Chosen* chosen, Py_ssize_t count, Py_ssize_t size) noex
     return calloc(count + 1, size)
 
 
-cdef void free_chosen(Core* k, Chosen* chosen) noexcept nogil:
+cdef void free_chosen(Core* k, ActiveQueries* chosen) noexcept nogil:
     cdef int i
     for i in range(chosen.chunks):
         free(chosen.chunk[i].live.step)
@@ -280,7 +280,7 @@ cdef void free_chosen(Core* k, Chosen* chosen) noexcept nogil:
     free(chosen.most)
     free(chosen.place)
     take_own(k, -chosen.bytes)
-    memset(chosen, 0, sizeof(Chosen))
+    memset(chosen, 0, sizeof(ActiveQueries))
 
 
 # ------------------------------------------------------------------------------------------------ which lanes
@@ -392,8 +392,8 @@ cdef inline bint stands(const Source* source, uint64_t reached) noexcept nogil:
 # ------------------------------------------------------------------------------------------------ what events do
 
 cdef bint fill(
-    Core* k, Chosen* chosen, LaneGroup* group, LiveLanes* chunk, const Lane* lane, const Entries* entries, Draft* draft,
-    Purpose purpose,
+    Core* k, ActiveQueries* chosen, LaneGroup* group, ActiveVector* chunk, const Lane* lane,
+    const Entries* entries, Draft* draft, Purpose purpose,
 ) noexcept nogil:
     """The tables of a chunk of lanes; False where they cannot say it, or memory is short."""
     cdef const Query* q
@@ -456,7 +456,7 @@ cdef int shape_of(LiveChunk* live) noexcept nogil:
     return LIVE_SHAPE(sums, ranks, live.whole) if sums <= 2 and ranks <= 1 else -1
 
 
-cdef void begin_starts(const Core* k, LiveLanes* chunk, const Lane* lane, int number) noexcept nogil:
+cdef void begin_starts(const Core* k, ActiveVector* chunk, const Lane* lane, int number) noexcept nogil:
     """The empty trend, where a negated pattern may kill it."""
     cdef const Band* band = &k.band[k.band_of[lane.query]]
     cdef int i, slot
@@ -467,8 +467,8 @@ cdef void begin_starts(const Core* k, LiveLanes* chunk, const Lane* lane, int nu
 
 
 cdef bint enter(
-    Core* k, Chosen* chosen, LaneGroup* group, LiveLanes* chunk, const Entry* entry, const Lane* lane, int number,
-    int kind, Draft* draft,
+    Core* k, ActiveQueries* chosen, LaneGroup* group, ActiveVector* chunk, const Entry* entry, const Lane* lane,
+    int number, int kind, Draft* draft,
 ) noexcept nogil:
     """What an event of a class does to one lane; False where the tables cannot say it."""
     cdef const Band* band = &k.band[k.band_of[entry.query]]
@@ -527,8 +527,8 @@ cdef inline int set_of(const Core* k, const Band* band, int query, int slot) noe
 
 
 cdef bint bind(
-    Core* k, Chosen* chosen, LiveLanes* chunk, const Query* q, const Arrival* a, int lane, int to, uint8_t bit,
-    Draft* draft,
+    Core* k, ActiveQueries* chosen, ActiveVector* chunk, const Query* q, const Arrival* a, int lane, int to,
+    uint8_t bit, Draft* draft,
 ) noexcept nogil:
     """What an event's values add to a slot of a lane; False where there are too many of them."""
     cdef const Band* band = &k.band[k.band_of[q - k.query]]
@@ -568,7 +568,7 @@ cdef bint bind(
 
 # ------------------------------------------------------------------------------------------------ tables
 
-cdef bint write_steps(Core* k, Chosen* chosen, LiveLanes* chunk, const Draft* draft) noexcept nogil:
+cdef bint write_steps(Core* k, ActiveQueries* chosen, ActiveVector* chunk, const Draft* draft) noexcept nogil:
     """Lay out what the classes do; False where memory is short."""
     cdef int slots = chunk.live.slots, kind, plane, i, j, slot, most
     cdef int size = (slots + 2) * slots

@@ -1,9 +1,9 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport Chosen, Core
+from hamlet.kernel.core cimport ActiveQueries, Core
 from hamlet.kernel.operators.simd.lanes cimport Word
 
 cdef bint make_held(Core* k) noexcept nogil
 cdef void free_held(Core* k) noexcept nogil
-cdef Word* hold(Core* k, Chosen* chosen, int64_t key, int64_t window) noexcept nogil
+cdef Word* hold(Core* k, ActiveQueries* chosen, int64_t key, int64_t window) noexcept nogil
 cdef int write_held(Core* k) noexcept nogil

@@ -17,13 +17,13 @@ from libc.string cimport memset
 from hamlet.kernel.cells cimport Scaled, bit_length, scaled_normal
 from hamlet.kernel.core cimport (
     MOST_HELD,
-    Chosen,
+    ActivePlace,
+    ActiveQueries,
+    ActiveVector,
     Core,
     RowBuffer,
-    LiveLanes,
-    LivePlace,
-    RowColumns,
     RowColumn,
+    RowColumns,
     take_own_spare,
 )
 from hamlet.kernel.operators.complete_window.row_columns cimport begin_run, make_room
@@ -75,7 +75,7 @@ cdef void free_held(Core* k) noexcept nogil:
     free(k.whole.held)
 
 
-cdef Word* hold(Core* k, Chosen* chosen, int64_t key, int64_t window) noexcept nogil:
+cdef Word* hold(Core* k, ActiveQueries* chosen, int64_t key, int64_t window) noexcept nogil:
     """Where the results of a window go, which comes behind those before; a null pointer where memory is short."""
     cdef RowBuffer* h = k.whole.held
     cdef Word* result
@@ -123,8 +123,8 @@ cdef void list_windows(const Core* k, RowBuffer* h) noexcept nogil:
     """List the windows in which each query has trends; of each window only the lanes that it has are looked at."""
     cdef int32_t* found = h.found
     cdef uint16_t* listed = h.listed
-    cdef const Chosen* chosen
-    cdef const LiveLanes* chunk
+    cdef const ActiveQueries* chosen
+    cdef const ActiveVector* chunk
     cdef const Word* word
     cdef int window, number, lane, query
     memset(found, 0, k.queries * sizeof(int32_t))
@@ -197,8 +197,8 @@ cdef void take_listed(
 cdef void write_column(RowBuffer* h, int query, RowColumn* column, Py_ssize_t first, Py_ssize_t rows) noexcept nogil:
     """One column of the rows that `held_find` has found."""
     cdef int32_t plane[MOST_HELD]  # by set: how far from the number of trends
-    cdef const LivePlace* place
-    cdef const LiveLanes* chunk
+    cdef const ActivePlace* place
+    cdef const ActiveVector* chunk
     cdef int64_t* number = &h.taken[0] if column.value == NULL or column.doubles else column.value + first
     cdef Py_ssize_t row
     cdef int i

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport Chosen, Core
+from hamlet.kernel.core cimport ActiveQueries, Core
 from hamlet.kernel.operators.simd.lanes cimport Word
 from hamlet.kernel.radix_sort cimport Event
 
@@ -11,5 +11,5 @@ cdef int take_window(
 ) noexcept nogil
 cdef void forget_chosen(Core* k) noexcept nogil
 cdef double load_window(
-    Core* k, const Chosen* chosen, const Event* event, Py_ssize_t n, Word* x, bint* near
+    Core* k, const ActiveQueries* chosen, const Event* event, Py_ssize_t n, Word* x, bint* near
 ) noexcept nogil

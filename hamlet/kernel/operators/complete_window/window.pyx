@@ -28,10 +28,10 @@ from hamlet.kernel.core cimport (
     INT32,
     ROW_COLUMNS,
     STATIC,
-    Chosen,
+    ActiveQueries,
+    ActiveVector,
+    CompleteWindows,
     Core,
-    LiveLanes,
-    Whole,
     may_use,
     mixed,
     take_own,
@@ -91,7 +91,7 @@ cdef void prepare_whole(Core* k) noexcept nogil:
 
     Where there is no memory for it, they cannot.
     """
-    cdef Whole* w = &k.whole
+    cdef CompleteWindows* w = &k.whole
     cdef int number, kind, slots = 0
     cdef bint several = False
     if w.classes == k.classes:
@@ -101,7 +101,7 @@ cdef void prepare_whole(Core* k) noexcept nogil:
     if not suits(k):
         return
     w.within = k.band[0].within
-    w.chosen = <Chosen*> calloc(SETS, sizeof(Chosen))
+    w.chosen = <ActiveQueries*> calloc(SETS, sizeof(ActiveQueries))
     w.starting = <uint64_t*> calloc(k.bands, sizeof(uint64_t))
     w.every.kinds = ~(<uint64_t> 0)
     if w.chosen == NULL or w.starting == NULL or not choose(k, &w.every, OF_WINDOWS):
@@ -153,11 +153,11 @@ cdef bint suits(const Core* k) noexcept nogil:
     return True
 
 
-cdef Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
+cdef ActiveQueries* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
     """The lanes for a window of these classes, or all."""
-    cdef Whole* w = &k.whole
+    cdef CompleteWindows* w = &k.whole
     cdef uint64_t place = mixed(kinds)
-    cdef Chosen* chosen
+    cdef ActiveQueries* chosen
     cdef int i
     for i in range(PROBES if may_use(k, ACTIVE_QUERIES) else 0):
         chosen = &w.chosen[(place + i) % SETS]
@@ -177,7 +177,7 @@ cdef Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
 
 cdef bint tries_whole(Core* k) noexcept nogil:
     """Whether windows of a batch are to be taken whole; what the batch before has shown counts."""
-    cdef Whole* w = &k.whole
+    cdef CompleteWindows* w = &k.whole
     if not w.fits:
         return False
     if w.pause == 0 and w.tried > TRIED and 2 * w.taken < w.tried:
@@ -191,7 +191,7 @@ cdef bint tries_whole(Core* k) noexcept nogil:
 
 cdef void forget_chosen(Core* k) noexcept nogil:
     """Free all that is known of whole windows."""
-    cdef Whole* w = &k.whole
+    cdef CompleteWindows* w = &k.whole
     cdef int i
     if w.chosen != NULL:
         for i in range(SETS):
@@ -204,7 +204,7 @@ cdef void forget_chosen(Core* k) noexcept nogil:
     free_held(k)
     free(w.plane)
     take_own(k, -w.own)
-    memset(w, 0, sizeof(Whole))
+    memset(w, 0, sizeof(CompleteWindows))
 
 
 # ------------------------------------------------------------------------------------------------ windows
@@ -214,9 +214,9 @@ cdef int take_window(
     Core* k, int64_t key, const Event* event, Py_ssize_t n, const int64_t* orders, int64_t window, bint* done
 ) noexcept nogil:
     """All events of one key in one window, if they can be taken at once: its rows follow. Returns a Failure."""
-    cdef Whole* w = &k.whole
+    cdef CompleteWindows* w = &k.whole
     cdef uint64_t kinds = 0
-    cdef Chosen* chosen
+    cdef ActiveQueries* chosen
     cdef int32_t kind[MOST_EVENTS]
     cdef uint8_t ends[MOST_EVENTS]
     cdef Py_ssize_t i, runs = 1
@@ -274,7 +274,7 @@ cdef inline bint is_free(const Band* band, int64_t key, int64_t window) noexcept
 
 
 cdef inline int64_t bits_of_counts(
-    const Core* k, const Chosen* chosen, const int32_t* kind, Py_ssize_t n
+    const Core* k, const ActiveQueries* chosen, const int32_t* kind, Py_ssize_t n
 ) noexcept nogil:
     """Counts of a window are below 2 to the power of it."""
     cdef int64_t bits = LIVE_SLOTS if k.whole.starts else 0
@@ -299,7 +299,7 @@ cdef inline int size_of_numbers(const Core* k, int64_t bits, double weight, bint
 
 
 cdef double load_window(
-    Core* k, const Chosen* chosen, const Event* event, Py_ssize_t n, Word* x, bint* near
+    Core* k, const ActiveQueries* chosen, const Event* event, Py_ssize_t n, Word* x, bint* near
 ) noexcept nogil:
     """The inputs of all events into `x`, [n][loads]; the sum of their magnitudes, -1 where some is out of range.
 
@@ -358,12 +358,12 @@ cdef inline double load_integers(
 
 
 cdef int compute(
-    Core* k, Chosen* chosen, const int32_t* kind, const uint8_t* ends, Py_ssize_t n, int small, int64_t key,
+    Core* k, ActiveQueries* chosen, const int32_t* kind, const uint8_t* ends, Py_ssize_t n, int small, int64_t key,
     int64_t window,
 ) noexcept nogil:
     """Take the events of a window; its rows are held, or appended where they are in no order. Returns a Failure."""
-    cdef Whole* w = &k.whole
-    cdef const LiveLanes* chunk
+    cdef CompleteWindows* w = &k.whole
+    cdef const ActiveVector* chunk
     cdef Word* result = hold(k, chosen, key, window) if w.ordered else w.held.word
     cdef uint64_t some
     cdef int number, failure
@@ -388,7 +388,7 @@ cdef int compute(
 
 
 cdef int append_lanes(
-    Core* k, const LiveLanes* chunk, uint64_t some, const Word* result, int64_t key, int64_t window
+    Core* k, const ActiveVector* chunk, uint64_t some, const Word* result, int64_t key, int64_t window
 ) noexcept nogil:
     """Rows of some lanes of a chunk, in no order. Returns a Failure."""
     cdef int64_t counts = 0  # all of them, bit by bit
@@ -405,7 +405,7 @@ cdef int append_lanes(
 
 
 cdef int append_lane(
-    Core* k, const LiveLanes* chunk, int lane, const Word* result, int64_t key, int64_t window
+    Core* k, const ActiveVector* chunk, int lane, const Word* result, int64_t key, int64_t window
 ) noexcept nogil:
     """A row that is in no order. Returns a Failure."""
     cdef int query = chunk.query[lane], i, plane, number, width

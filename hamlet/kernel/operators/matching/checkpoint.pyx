@@ -5,7 +5,7 @@ a set; counts themselves cannot be checked.
 """
 
 from libc.stdint cimport INT64_MIN, int64_t, uint64_t
-from libc.stdlib cimport malloc, realloc
+from libc.stdlib cimport malloc
 from libc.string cimport memcpy
 
 from hamlet.kernel.memory cimport ALLOCATION, take
@@ -30,6 +30,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     vertex_of,
 )
 from hamlet.kernel.operators.matching.value_sets cimport number_value
+from hamlet.memory cimport regrown
 
 cdef enum:
     NUMBERS = 12         # words of a partition before its lists
@@ -38,13 +39,11 @@ cdef enum:
 
 
 cdef int put(Writer* to, const void* words, Py_ssize_t count) noexcept nogil:
-    cdef uint64_t* moved
     cdef Py_ssize_t capacity = 2 * (to.count + count)
     if to.count + count > to.capacity:
-        moved = <uint64_t*> realloc(to.word, capacity * sizeof(uint64_t))
-        if moved == NULL:
+        if not regrown(<void**>&to.word, capacity * sizeof(uint64_t)):
             return 1
-        to.word, to.capacity = moved, capacity
+        to.capacity = capacity
     if count:
         memcpy(to.word + to.count, words, count * sizeof(uint64_t))
     to.count += count

@@ -122,7 +122,9 @@ cdef int log_events(
         if p != NULL and times[at] >= p.row_due:
             if close_windows(k, query, p, slot // k.queries, times[at]):
                 return OUT_OF_MEMORY
-        if lowest_window(max(times[at], k.advanced), t.within, t.slide) > floor_divide(times[at], t.slide):
+        if t.span < 0 and lowest_window(max(times[at], k.advanced), t.within, t.slide) > floor_divide(
+            times[at], t.slide
+        ):
             continue  # in no window that is open
         if p == NULL:
             p = new_partition(k, t, times[at])

@@ -14,7 +14,7 @@ any more are given up, and the others are numbered anew in their order.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memmove, memset
 
 from hamlet.kernel.cells cimport add_cell, bind_event, increment, words_of
@@ -36,6 +36,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     vertex_of,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
+from hamlet.memory cimport regrown
 
 cdef extern from *:
     """
@@ -56,16 +57,13 @@ cdef int reserve_vertex(Core* k, Partition* p) noexcept nogil:
     cdef Lineage* graph = &p.lineage
     cdef Py_ssize_t capacity = max(2 * graph.capacity, <Py_ssize_t> FIRST_VERTICES)
     cdef Py_ssize_t more = (capacity - graph.capacity) * sizeof(uint64_t) + (0 if graph.capacity else ALLOCATION)
-    cdef uint64_t* moved
     if graph.count < graph.capacity:
         return NO_FAILURE
     if capacity > MOST_VERTICES or claim(k, p, more):
         return OUT_OF_MEMORY
-    moved = <uint64_t*> realloc(graph.vertex, capacity * sizeof(uint64_t))
-    if moved == NULL:
+    if not regrown(<void**>&graph.vertex, capacity * sizeof(uint64_t)):
         claim(k, p, -more)
         return OUT_OF_MEMORY
-    graph.vertex = moved
     graph.capacity = capacity
     if graph.count == 0:
         graph.vertex[0] = 0
@@ -80,16 +78,13 @@ cdef int reserve_record(Core* k, const Table* t, Partition* p) noexcept nogil:
     cdef Py_ssize_t more = (
         (capacity - graph.record_capacity) * words * sizeof(uint64_t) + (0 if graph.record_capacity else ALLOCATION)
     )
-    cdef uint64_t* moved
     if graph.records < graph.record_capacity:
         return NO_FAILURE
     if capacity > MOST_VERTICES or claim(k, p, more):
         return OUT_OF_MEMORY
-    moved = <uint64_t*> realloc(graph.record, capacity * words * sizeof(uint64_t))
-    if moved == NULL:
+    if not regrown(<void**>&graph.record, capacity * words * sizeof(uint64_t)):
         claim(k, p, -more)
         return OUT_OF_MEMORY
-    graph.record = moved
     graph.record_capacity = capacity
     return NO_FAILURE
 

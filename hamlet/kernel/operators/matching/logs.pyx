@@ -15,7 +15,6 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport place_in_cell, words_of
-from hamlet.kernel.core cimport grown
 from hamlet.kernel.interface cimport Interface
 from hamlet.kernel.operators.matching.room cimport claim
 from hamlet.kernel.operators.matching.tables cimport (
@@ -32,6 +31,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     kept_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+from hamlet.memory cimport grown
 
 BITS = 64  # of a word
 
@@ -47,7 +47,7 @@ cdef dict lay_logs(Core* k, object tables, bint apart, Interface owner):
     together, kept = {}, {}
     for number, table in enumerate(tables):
         if table.logs and not apart:
-            together.setdefault((table.within, table.slide), []).append(number)
+            together.setdefault((table.within, table.slide, table.span, (table.calendar or ())[3:]), []).append(number)
     cdef Log* log
     takers = list(range(k.queries))
     for numbers in together.values():
@@ -87,6 +87,8 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
     columns = list(users)
     log.members, log.words, log.columns = len(numbers), len(used), len(columns)
     log.head = LOG_HEAD + 2 * log.words
+    looks_twice = any(state == 0 and guards >= 0 for own, _ in slots for state, guards in own)
+    log.looks_back = max(tables[numbers[0]].span, 0) * (2 if looks_twice else 1)  # a guard before the first event
     log.column = <int*> owner.hold(np.array([*columns, 0], np.int32))
     log.member = <Member*> owner.hold(np.zeros(log.members * sizeof(Member), np.uint8))
     log.listed = <int*> owner.hold(np.zeros(log.members, np.int32))
@@ -165,6 +167,8 @@ cdef void lay_member(Table* t, Member* m, object table, object bit_of, Interface
     m.state_slots = <uint64_t*> owner.hold(np.array(state_slots, np.uint64))
     m.slot_state = <int*> owner.hold(np.array([state for state, _ in bit_of], np.int32))
     m.arrival, m.fan = <int*> owner.hold(arrival), <int*> owner.hold(fan)
+    again = states_again(table)
+    m.again, m.once = sum(state_slots[state] for state in again), len(table.states) - 1 - len(again)
     ways = [bit_of.get((source, guards), 0) for source, guards, _ in table.ways]  # those of guards are not read
     m.way_slot = <int*> owner.hold(np.array([*ways, 0], np.int32))
     emptied = [0] * len(table.guard_first)
@@ -174,6 +178,16 @@ cdef void lay_member(Table* t, Member* m, object table, object bit_of, Interface
             emptied[guard] |= 1 << bit
     m.emptied = <uint64_t*> owner.hold(np.array(emptied, np.uint64))
     m.tallies = not table.over_events
+    grouped = table.takings[0][2] if table.takings else None  # the variable
+    m.named = sum(state_slots[state] for state, variable, _, _ in table.arrivals if variable == grouped)
+
+
+def states_again(table):
+    """The states from which ways lead back to them."""
+    behind = {state: {way[0] for way in table.ways[begin:end]} for state, _, begin, end in table.arrivals}
+    for _ in behind:
+        behind = {state: near.union(*(behind.get(each, ()) for each in near)) for state, near in behind.items()}
+    return [state for state, near in behind.items() if state in near]
 
 
 cdef list gains_of(const Table* t, int variable, object read):

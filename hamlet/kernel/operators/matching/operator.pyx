@@ -17,7 +17,6 @@ from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.core cimport grown
 from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Register
 from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
 from hamlet.kernel.memory cimport Budget, take
@@ -48,6 +47,7 @@ from hamlet.kernel.operators.matching.tables cimport (
 from hamlet.kernel.operators.matching.value_sets cimport widen_values
 from hamlet.kernel.operators.matching.windows cimport advance_time, schedule
 from hamlet.kernel.plan cimport OUT_OF_MEMORY
+from hamlet.memory cimport grown
 
 cdef extern from "value_hash.h" nogil:
     uint64_t hash_coupon(const uint8_t* data, int64_t length)

@@ -4,16 +4,16 @@ Where any event may be skipped and no neighbours are compared, an event is in a 
 it and an end is reached from it. Both only ask which slots have been reached before, and which will be: a bit for each
 slot of each query (`logs`), a pass over the window in either direction for all queries of a log at once. In either
 direction a match of a guard empties slots, and what events of its own step reach stays: no gap between two of them
-holds it. Queries that ask how many trends there are count those over the events that are left (`tallies`).
+holds it. Queries that ask how many trends there are count those over the events that are left (`tallies`). Under SPAN a
+time stands in place of a bit (`lengths`), and what lies before a window is kept as far back as its trends begin.
 """
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
 from hamlet.kernel.cells cimport (
     Scaled,
     extend_extremum,
-    first_kept,
     increment,
     lowest_window,
     scaled_add,
@@ -22,6 +22,7 @@ from hamlet.kernel.cells cimport (
     scaled_store,
 )
 from hamlet.kernel.expression cimport Column
+from hamlet.kernel.operators.matching.lengths cimport reach_within
 from hamlet.kernel.operators.matching.lineage cimport reserve_record
 from hamlet.kernel.operators.matching.room cimport reserve_words
 from hamlet.kernel.operators.matching.rows cimport append_cell
@@ -35,6 +36,8 @@ from hamlet.kernel.operators.matching.tables cimport (
     Partition,
     Table,
     Trace,
+    place_on_line,
+    time_of_edge,
 )
 from hamlet.kernel.operators.matching.tallies cimport count_trends
 from hamlet.kernel.plan cimport (
@@ -78,21 +81,43 @@ cdef int log_event(
         column = &k.columns[log.column[i]]
         there[i] = column.valid == NULL or column.valid[row]
         entry[log.head + i] = <uint64_t> column.data[row] if there[i] else 0
-    if p.row_due == INT64_MAX:
-        p.row_due = log_due(t, p)
+    if p.row_due == INT64_MAX or t.span >= 0:
+        p.row_due = min(p.row_due, due_of(t, window_of(t, p, p.lineage.records - 1)))
     return NO_FAILURE
 
 
-cdef inline int64_t first_open(const Table* t, const Partition* p) noexcept nogil:
-    """The first window that has not been delivered and did not end before the first entry; there is one."""
-    return max(p.next_window, lowest_window(time_of(t, p, 0), t.within, t.slide))
+cdef inline int64_t window_of(const Table* t, const Partition* p, Py_ssize_t entry) noexcept nogil:
+    """The first window that has not been delivered and holds an entry, or comes behind it."""
+    return max(p.next_window, lowest_window(place_on_line(t, time_of(t, p, entry)), t.within, t.slide))
+
+
+cdef inline int64_t due_of(const Table* t, int64_t window) noexcept nogil:
+    return time_of_edge(t, window * t.slide + t.within)
+
+
+cdef Py_ssize_t first_behind(const Table* t, const Partition* p, int64_t place) noexcept nogil:
+    """The first entry at a place on the line of windows, or behind it."""
+    cdef Py_ssize_t low = 0, high = p.lineage.records, middle
+    while low < high:
+        middle = (low + high) // 2
+        if place_on_line(t, time_of(t, p, middle)) < place:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef inline Py_ssize_t first_ending(const Table* t, const Partition* p) noexcept nogil:
+    """The first entry that trends of windows to be delivered may end with; without SPAN no others are kept."""
+    return 0 if t.span < 0 or p.next_window == INT64_MIN else first_behind(t, p, p.next_window * t.slide)
 
 
 cdef int64_t log_due(const Table* t, const Partition* p) noexcept nogil:
-    """When the first window with an entry ends."""
-    if p.lineage.records == 0:
-        return INT64_MAX
-    return first_open(t, p) * t.slide + t.within
+    """When the first window with an entry ends, or, where none is left, no trend can begin with an entry any more."""
+    cdef Py_ssize_t at = first_ending(t, p)
+    if at < p.lineage.records:
+        return due_of(t, window_of(t, p, at))
+    return time_of(t, p, at - 1) + t.log.looks_back + 1 if at else INT64_MAX
 
 
 cdef void drop_before(const Table* t, Partition* p, int64_t time) noexcept nogil:
@@ -110,23 +135,28 @@ cdef void drop_before(const Table* t, Partition* p, int64_t time) noexcept nogil
 cdef int close_windows(Core* k, int query, Partition* p, int64_t key, int64_t time) noexcept nogil:
     """Deliver the windows that are over when all events before a time have been seen."""
     cdef const Table* t = &k.query[query]
-    cdef int64_t limit = first_kept(max(time, k.advanced), t.within, t.slide), window
-    cdef Py_ssize_t entries
+    cdef int64_t now = max(time, k.advanced), window, since = now
+    cdef Py_ssize_t first, entries
     cdef int failure
-    while p.lineage.records:
-        window = first_open(t, p)
-        if window >= limit:
+    while True:
+        first = first_ending(t, p)
+        if first == p.lineage.records:
             break
-        if window * t.slide <= time_of(t, p, 0):
-            entries = 1
-            while entries < p.lineage.records and time_of(t, p, entries) < window * t.slide + t.within:
-                entries += 1
-            failure = deliver_reached(k, query, p, key, window, entries)
+        window = window_of(t, p, first)
+        if due_of(t, window) > now:
+            since = min(now, time_of_edge(t, window * t.slide))
+            break
+        if window * t.slide <= place_on_line(t, time_of(t, p, first)):
+            entries = first_behind(t, p, window * t.slide + t.within)
+            failure = deliver_reached(k, query, p, key, window, first, entries)
             if failure:
                 return failure
-            p.next_window = window + 1
             window += 1
-        drop_before(t, p, window * t.slide)
+        p.next_window = window
+        if t.span < 0:
+            drop_before(t, p, window * t.slide)
+    if t.span >= 0:
+        drop_before(t, p, since - t.log.looks_back)
     p.row_due = log_due(t, p)
     return NO_FAILURE
 
@@ -160,16 +190,45 @@ cdef inline void leave(const Log* log, uint64_t* left, const uint64_t* entered) 
 
 
 cdef int deliver_reached(
-    Core* k, int query, Partition* p, int64_t key, int64_t window, Py_ssize_t entries
+    Core* k, int query, Partition* p, int64_t key, int64_t window, Py_ssize_t first, Py_ssize_t entries
 ) noexcept nogil:
-    """Append the rows of a window, which holds the first entries of the log."""
+    """Append the rows of a window, which ends with so many entries of the log and begins with the one at `first`."""
     cdef const Table* t = &k.query[query]
     cdef const Log* log = t.log
     cdef const Member* m
     cdef const uint64_t* record = p.lineage.record
+    cdef int i, listed = 0, failure
+    if t.span >= 0:
+        listed = reach_within(k, t, log, record, first, entries)
+        k.windows += max(listed, 0)
+        failure = OUT_OF_MEMORY if listed < 0 else NO_FAILURE
+    else:
+        failure = reach_all(k, t, log, record, entries, &listed)
+    if failure or listed == 0:
+        return failure
+    for i in range(listed):
+        m = &log.member[log.listed[i]]
+        memset(log.cell + m.cell, 0, m.words * sizeof(uint64_t))
+    bind_taken(log, record, t.record_words, entries, k.taken)
+    for i in range(listed):
+        m = &log.member[log.listed[i]]
+        if m.tallies:
+            failure = count_trends(k, log, m, p, key, window, first, entries)
+        else:
+            increment(&k.query[m.query].cells, 1, log.cell + m.cell)
+            failure = append_cell(k, m.query, key, window, log.cell + m.cell, NULL, 1)
+        if failure:
+            return failure
+    return NO_FAILURE
+
+
+cdef int reach_all(
+    Core* k, const Table* t, const Log* log, const uint64_t* record, Py_ssize_t entries, int* listed
+) noexcept nogil:
+    """Find the slots that some trend takes each entry in, as `k.taken`, and list the queries that have one."""
     cdef uint64_t* reached = log.room
     cdef uint64_t* touched = log.room + 4 * log.words
-    cdef int i, listed, failure
+    cdef int i
     if reserve_words(k, &k.taken, &k.taken_words, entries * log.words):
         return OUT_OF_MEMORY
     memcpy(reached, log.starts, log.words * sizeof(uint64_t))
@@ -178,25 +237,12 @@ cdef int deliver_reached(
     k.windows += list_members(log, touched, log.room + 5 * log.words)
     for i in range(log.words):
         reached[i] &= log.finals[i]
-    listed = list_members(log, reached, touched)
-    if listed == 0:
+    listed[0] = list_members(log, reached, touched)
+    if listed[0] == 0:
         return NO_FAILURE
     for i in range(log.words):
         touched[i] &= log.finals[i]
     look_backwards(log, record, t.record_words, entries, touched, k.taken)
-    for i in range(listed):
-        m = &log.member[log.listed[i]]
-        memset(log.cell + m.cell, 0, m.words * sizeof(uint64_t))
-    bind_taken(log, record, t.record_words, entries, k.taken)
-    for i in range(listed):
-        m = &log.member[log.listed[i]]
-        if m.tallies:
-            failure = count_trends(k, log, m, p, key, window, entries)
-        else:
-            increment(&k.query[m.query].cells, 1, log.cell + m.cell)
-            failure = append_cell(k, m.query, key, window, log.cell + m.cell, NULL, 1)
-        if failure:
-            return failure
     return NO_FAILURE
 
 

@@ -1,7 +1,7 @@
 """Rows of closed windows of the matching operator: cells, values of sets, marks, matched events."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport has_trends, limbs_bits, place_in_cell, words_in_cell, words_of
@@ -19,6 +19,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     value_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+from hamlet.memory cimport regrown
 
 
 cdef inline uint64_t* next_row(
@@ -135,23 +136,16 @@ cdef int append_sets(Core* k, const Table* t, const Partition* p, Rows* r, const
 cdef int reserve_row(Core* k, Rows* r, Py_ssize_t words) noexcept nogil:
     """Room for one more row."""
     cdef Py_ssize_t capacity = 2 * r.capacity + 64
-    cdef void* moved
     if r.count == r.capacity:
         if not take(k.account, (capacity - r.capacity) * (2 * sizeof(int64_t) + sizeof(int32_t))):
             return OUT_OF_MEMORY
         k.own += (capacity - r.capacity) * <int64_t> (2 * sizeof(int64_t) + sizeof(int32_t))
-        moved = realloc(r.key, capacity * sizeof(int64_t))
-        if moved == NULL:
+        if not regrown(<void**>&r.key, capacity * sizeof(int64_t)):
             return OUT_OF_MEMORY
-        r.key = <int64_t*> moved
-        moved = realloc(r.window, capacity * sizeof(int64_t))
-        if moved == NULL:
+        if not regrown(<void**>&r.window, capacity * sizeof(int64_t)):
             return OUT_OF_MEMORY
-        r.window = <int64_t*> moved
-        moved = realloc(r.width, capacity * sizeof(int32_t))
-        if moved == NULL:
+        if not regrown(<void**>&r.width, capacity * sizeof(int32_t)):
             return OUT_OF_MEMORY
-        r.width = <int32_t*> moved
         r.capacity = capacity
     return reserve_words(k, &r.word, &r.words_capacity, r.words + words)
 

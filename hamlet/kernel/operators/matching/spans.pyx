@@ -20,7 +20,6 @@ Sources: K. Tangwongsan, M. Hirzel, S. Schneider, Low-Latency Sliding-Window Agg
 import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cell_products cimport add_product
@@ -49,6 +48,7 @@ from hamlet.kernel.operators.matching.tables cimport (
 )
 from hamlet.kernel.operators.matching.windows cimport expect_row
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+from hamlet.memory cimport regrown
 
 cdef enum:
     FRONT = 0          # lists in the place of those of the start and of the first state
@@ -137,17 +137,15 @@ cdef int reserve_nodes(Core* k, const Table* t, Partition* p, int number, Py_ssi
     """Room for so many nodes of the front or the back."""
     cdef Nodes* n = &p.nodes[number]
     cdef Py_ssize_t needed = nodes * node_words(t, p, number)
-    cdef uint64_t* word
     if needed <= n.capacity:
         return NO_FAILURE
     if number == FRONT:
         needed = max(needed, 2 * n.capacity)
     if claim(k, p, (needed - n.capacity) * sizeof(uint64_t) + (ALLOCATION if n.word == NULL else 0)):
         return OUT_OF_MEMORY
-    word = <uint64_t*> realloc(n.word, needed * sizeof(uint64_t))
-    if word == NULL:
+    if not regrown(<void**>&n.word, needed * sizeof(uint64_t)):
         return OUT_OF_MEMORY
-    n.word, n.capacity = word, needed
+    n.capacity = needed
     return NO_FAILURE
 
 

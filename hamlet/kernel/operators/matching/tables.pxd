@@ -151,15 +151,19 @@ cdef struct Member:      # a query that has its events in a log
     int* way_slot        # [ways] the slot that a way reads
     uint64_t* emptied    # [guards] the slots that a match empties
     int* fan             # [states] the most ways into a state that one trend can take
+    uint64_t again       # the slots of states that a trend can be in twice
+    int once             # how many other states there are
     int cell             # where its cell begins
     int words            # of its cell
     int column           # of the attribute that trends are grouped by, -1 for none
+    uint64_t named       # the slots of the variable that they are grouped by
     int tallies          # 1 where trends are counted; else it is enough that there is one
 
 cdef struct Log:         # queries whose events are logged together (`logs`)
     int members
     int words            # of bits
     int head             # words of an entry before the event's attributes
+    int64_t looks_back   # ticks that an entry may matter to a trend that ends later, besides its window's
     int columns
     int* column          # [columns] the event column of each attribute
     int* member_of       # [64 * words] the member that a bit is of

@@ -4,5 +4,6 @@ from hamlet.kernel.operators.matching.tables cimport Core, Log, Member, Partitio
 
 
 cdef int count_trends(
-    Core* k, const Log* log, const Member* m, const Partition* p, int64_t key, int64_t window, Py_ssize_t entries
+    Core* k, const Log* log, const Member* m, const Partition* p, int64_t key, int64_t window, Py_ssize_t first,
+    Py_ssize_t entries
 ) noexcept nogil

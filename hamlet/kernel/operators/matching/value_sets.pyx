@@ -1,7 +1,6 @@
 """The values of exact sets of distinct values: each has a number, which is the place of its bit in a set."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport words_of
@@ -19,6 +18,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     node_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
+from hamlet.memory cimport regrown
 
 
 cdef inline uint64_t slot_of(int64_t value, Py_ssize_t slots) noexcept nogil:
@@ -96,18 +96,12 @@ cdef void widen_values(Dictionary* d) noexcept nogil:
 cdef int enlarge(Core* k, Partition* p, Dictionary* d) noexcept nogil:
     """Twice as many slots."""
     cdef Py_ssize_t slots = max(2 * d.slots, 16)
-    cdef int64_t* value
-    cdef int32_t* slot
     if claim(k, p, (slots - d.slots) * (sizeof(int64_t) + sizeof(int32_t)) + (0 if d.slots else 2 * ALLOCATION)):
         return OUT_OF_MEMORY
-    value = <int64_t*> realloc(d.value, slots * sizeof(int64_t))
-    if value == NULL:
+    if not regrown(<void**>&d.value, slots * sizeof(int64_t)):
         return OUT_OF_MEMORY
-    d.value = value
-    slot = <int32_t*> realloc(d.slot, slots * sizeof(int32_t))
-    if slot == NULL:
+    if not regrown(<void**>&d.slot, slots * sizeof(int32_t)):
         return OUT_OF_MEMORY
-    d.slot = slot
     d.slots = slots
     enter_all(d, d.count)
     return NO_FAILURE

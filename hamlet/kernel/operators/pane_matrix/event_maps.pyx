@@ -30,11 +30,12 @@ from hamlet.kernel.cells cimport bit_length
 from hamlet.kernel.core cimport (
     EVENT_MAPS,
     PANE_MATRIX,
+    PLAIN_DOUBLES,
     RANDOM,
-    Chosen,
+    ActiveQueries,
+    ActiveVector,
     Core,
     LaneGroup,
-    LiveLanes,
     Maps,
     take_own,
     take_own_spare,
@@ -74,6 +75,13 @@ cdef enum:
     MOST_EVENTS = 256  # that are mapped at once
     FEW_COHORTS = 3    # that cost less than a map, if each of them takes the events
     FEWEST = 4         # events for which cells are brought into registers
+
+cdef struct Taken:       # the events of some classes, as loops take them
+    uint64_t kinds
+    Py_ssize_t events
+    bint tie             # whether a step has several
+    int32_t event[MOST_EVENTS]
+    uint8_t end[MOST_EVENTS]  # whether a step ends there
 
 
 # ------------------------------------------------------------------------------------------------ tables
@@ -211,7 +219,7 @@ cdef bint begin_maps(Core* k) noexcept nogil:
     return True
 
 
-cdef bint list_moves(Core* k, LiveLanes* chunk) noexcept nogil:
+cdef bint list_moves(Core* k, ActiveVector* chunk) noexcept nogil:
     """Where in a map, or a cohort, the cells of a chunk of live lanes belong; False without memory."""
     cdef const Band* band
     cdef Py_ssize_t size = 2 * LIVE_PLANES * LIVE_SLOTS * WIDEST * sizeof(int), place
@@ -367,6 +375,7 @@ cdef Py_ssize_t go_on(Core* k, const Event* event, Py_ssize_t n, const int64_t* 
         if block != NULL:
             most = max(most, block.newest + 1 - block.oldest)
             k.work[PANE_MATRIX].events += count
+            k.reached[PLAIN_DOUBLES] += 1
             k.band[number].alive_in = NULL
     k.step += count
     k.reached[EVENT_MAPS] += 1
@@ -384,7 +393,7 @@ cdef Py_ssize_t count_for_all(
     Core* k, const Event* event, Py_ssize_t n, const int64_t* orders, int32_t* kind, int32_t* step, uint64_t* kinds
 ) noexcept nogil:
     """Raise the bounds of all blocks by the first of n events, as many as fit, and load these; returns how many."""
-    cdef Chosen* chosen = &k.maps.alone
+    cdef ActiveQueries* chosen = &k.maps.alone
     cdef Py_ssize_t count = count_within(chosen, event, min(n, MOST_EVENTS), n, orders, kind, step, kinds)
     cdef double weight
     cdef bint near
@@ -411,7 +420,7 @@ cdef Py_ssize_t count_for_all(
     return count
 
 
-cdef inline int64_t bits_of(const Chosen* chosen, const int32_t* kind, Py_ssize_t n) noexcept nogil:
+cdef inline int64_t bits_of(const ActiveQueries* chosen, const int32_t* kind, Py_ssize_t n) noexcept nogil:
     """How many bits events add to counts."""
     cdef Py_ssize_t i
     cdef int64_t bits = 0
@@ -436,23 +445,16 @@ cdef void run_cells(
 ) noexcept nogil:
     """Let events take effect in one cohort of each band."""
     cdef Maps* m = &k.maps
-    cdef const LiveLanes* chunk
-    cdef int32_t taken[MOST_EVENTS]
-    cdef uint8_t ends[MOST_EVENTS]
-    cdef uint64_t before = 0
-    cdef Py_ssize_t takes = 0
-    cdef bint tie = False
+    cdef const ActiveVector* chunk
+    cdef Taken taken
     cdef int number, lane, i, begun
     cdef Word* to
+    taken.kinds = taken.events = 0
+    taken.tie = False
     for number in range(m.alone.chunks):
         chunk = &m.alone.chunk[number]
         if not chunk.live.kinds & kinds:
             continue
-        if chunk.live.kinds & kinds != before:
-            before = chunk.live.kinds & kinds
-            takes = choose_events(kind, step, 0, n, before, taken, ends, &tie)
-        if chunk.feature >= 0:
-            k.reached[chunk.feature] += 1
         memset(m.cells, 0, chunk.live.planes * chunk.live.slots * chunk.machine.width * sizeof(Word))
         begun = 0
         for lane in range(chunk.lanes):
@@ -460,11 +462,25 @@ cdef void run_cells(
             for i in range(begun, chunk.moved[lane] if to != NULL else 0):
                 m.cells[chunk.move[2 * i]] = to[chunk.move[2 * i + 1]]
             begun = chunk.moved[lane]
-        chunk.machine.window(
-            &chunk.live, taken, ends if tie else NULL, takes, m.input, m.alone.loads, LIVE_LARGE, m.trends,
-            m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells, True,
-        )
+        run_chunk(k, &m.alone, chunk, &taken, kind, step, 0, n, kinds, True)
         write_cells(k, chunk, m.cohort, 0)
+
+
+cdef inline void run_chunk(
+    Core* k, const ActiveQueries* chosen, const ActiveVector* chunk, Taken* taken, const int32_t* kind,
+    const int32_t* step, Py_ssize_t begun, Py_ssize_t end, uint64_t kinds, bint goes_on
+) noexcept nogil:
+    """Let the lanes of a chunk take events of these classes, in cells that are empty or in those as they are."""
+    cdef Maps* m = &k.maps
+    if chunk.feature >= 0:
+        k.reached[chunk.feature] += 1
+    if chunk.live.kinds & kinds != taken.kinds:
+        taken.kinds = chunk.live.kinds & kinds
+        taken.events = choose_events(kind, step, begun, end, taken.kinds, taken.event, taken.end, &taken.tie)
+    chunk.machine.window(
+        &chunk.live, taken.event, taken.end if taken.tie else NULL, taken.events, m.input, chosen.loads, LIVE_LARGE,
+        m.trends, m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells, goes_on,
+    )
 
 
 # ------------------------------------------------------------------------------------------------ maps
@@ -498,6 +514,7 @@ cdef Py_ssize_t map_events(
         k.band[number].alive_in = NULL
         if m.block[number] != NULL:
             k.work[PANE_MATRIX].events += count
+            k.reached[PLAIN_DOUBLES] += m.block[number].plain
     for number in range(m.every.groups):
         if m.every.group[number].kinds & kinds:
             failure[0] = map_group(k, &m.every.group[number], kind, step, count, kinds, lanes_power(limit), empty)
@@ -507,7 +524,7 @@ cdef Py_ssize_t map_events(
 
 
 cdef inline Py_ssize_t each_fits(
-    const Chosen* chosen, const int32_t* kind, const int32_t* step, Py_ssize_t n, int64_t limit
+    const ActiveQueries* chosen, const int32_t* kind, const int32_t* step, Py_ssize_t n, int64_t limit
 ) noexcept nogil:
     """How many events there are before the first step that does not fit a map by itself."""
     cdef Py_ssize_t i, count = 0
@@ -570,28 +587,18 @@ cdef void write_map(
 ) noexcept nogil:
     """Write the map of some events, which are of these classes, so far behind the first one."""
     cdef Maps* m = &k.maps
-    cdef const LiveLanes* chunk
-    cdef int32_t taken[MOST_EVENTS]
-    cdef uint8_t ends[MOST_EVENTS]
-    cdef uint64_t before = 0
-    cdef Py_ssize_t takes = 0
-    cdef bint tie = False
+    cdef const ActiveVector* chunk
+    cdef Taken taken
     cdef int number
+    taken.kinds = taken.events = 0
+    taken.tie = False
     for number in range(group.first, group.fronts if empty else group.end):
         chunk = &m.every.chunk[number]
-        if chunk.feature >= 0:
-            k.reached[chunk.feature] += 1
-        if chunk.live.kinds & kinds != before:
-            before = chunk.live.kinds & kinds
-            takes = choose_events(kind, step, begun, end, before, taken, ends, &tie)
-        chunk.machine.window(
-            &chunk.live, taken, ends if tie else NULL, takes, m.input, m.every.loads, LIVE_LARGE, m.trends,
-            m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells, False,
-        )
+        run_chunk(k, &m.every, chunk, &taken, kind, step, begun, end, kinds, False)
         write_cells(k, chunk, m.map, apart)
 
 
-cdef inline void write_cells(Core* k, const LiveLanes* chunk, Word** to, Py_ssize_t apart) noexcept nogil:
+cdef inline void write_cells(Core* k, const ActiveVector* chunk, Word** to, Py_ssize_t apart) noexcept nogil:
     """Put the cells of a chunk where they belong, so far behind what there is of each band."""
     cdef const Word* cells = k.maps.cells
     cdef const int* move = chunk.move
@@ -606,7 +613,7 @@ cdef inline void write_cells(Core* k, const LiveLanes* chunk, Word** to, Py_ssiz
 
 
 cdef inline Py_ssize_t count_within(
-    const Chosen* chosen, const Event* event, Py_ssize_t most, Py_ssize_t n, const int64_t* orders,
+    const ActiveQueries* chosen, const Event* event, Py_ssize_t most, Py_ssize_t n, const int64_t* orders,
     int32_t* kind, int32_t* step, uint64_t* kinds
 ) noexcept nogil:
     """The first of n events, all those of a time; their classes, and their steps."""
@@ -646,7 +653,7 @@ cdef inline Py_ssize_t choose_events(
     return takes
 
 
-cdef inline double size_of_doubles(const Core* k, const Chosen* chosen, Py_ssize_t n) noexcept nogil:
+cdef inline double size_of_doubles(const Core* k, const ActiveQueries* chosen, Py_ssize_t n) noexcept nogil:
     """The largest sum of magnitudes of an input that is a double, where counts are doubles, too."""
     cdef const Word* x
     cdef double size, most = 0

@@ -8,7 +8,7 @@ matter, so a guard's progress is one number per state of its template, the same 
 """
 
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove, memset
 
 from hamlet.kernel.cells cimport (
@@ -25,6 +25,7 @@ from hamlet.kernel.cells cimport (
 from hamlet.kernel.expression cimport Column
 from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, SUM_INT, Component, Query, StoreTable
+from hamlet.memory cimport regrown
 
 cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t* source, int width) noexcept nogil:
     """Copy a cell into one of more limbs, which may be in its place or behind; sums extend by their sign."""
@@ -270,18 +271,12 @@ cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
         if not claim(q, s, room - store.room):
             return OUT_OF_MEMORY
         store.room = room
-        data = <int64_t*> realloc(store.step, capacity * sizeof(int64_t))
-        if data == NULL:
+        if not regrown(<void**>&store.step, capacity * sizeof(int64_t)):
             return OUT_OF_MEMORY
-        store.step = data
-        data = <int64_t*> realloc(store.time, capacity * sizeof(int64_t))
-        if data == NULL:
+        if not regrown(<void**>&store.time, capacity * sizeof(int64_t)):
             return OUT_OF_MEMORY
-        store.time = data
-        data = <int64_t*> realloc(store.value, capacity * words * sizeof(uint64_t))
-        if data == NULL:
+        if not regrown(<void**>&store.value, capacity * words * sizeof(uint64_t)):
             return OUT_OF_MEMORY
-        store.value = <uint64_t*> data
         store.capacity = capacity
     return NO_FAILURE
 

@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport words_of
-from hamlet.kernel.core cimport MOST_GRAPHLETS, PANE_MATRIX, SCALAR, Core, Graphlet, grown, take_own
+from hamlet.kernel.core cimport MOST_GRAPHLETS, PANE_MATRIX, SCALAR, Core, Graphlet, take_own
 from hamlet.kernel.operator cimport number_of
 from hamlet.kernel.operators.simd.blocks cimport drop_block, free_block
 from hamlet.kernel.operators.simd.lanes cimport (
@@ -64,6 +64,7 @@ from hamlet.kernel.plan cimport (
     Query,
     Source,
 )
+from hamlet.memory cimport grown
 
 
 cdef int LIMB_MATRIX = number_of("limb_matrix")

@@ -1,4 +1,4 @@
-"""A specification that goes on: slices by the input that binds all streams, each with a monitor of its own.
+"""A specification whose events travel: slices by the input that binds all streams, each with a monitor of its own.
 
 What no input binds runs in one slice.
 """
@@ -6,141 +6,25 @@ What no input binds runs in one slice.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 
-from hamlet.errors import DataError, UnsupportedError, WorkloadError
+from hamlet.errors import DataError, UnsupportedError
 from hamlet.input.columns import Int64Array
-from hamlet.input.csvform import CsvForm
-from hamlet.input.files_protocol import Reader
-from hamlet.input.headers import names_at
-from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import ticks_of
-from hamlet.input.time_column import TIME, settled
 from hamlet.input.widening import FRACTION
 from hamlet.language.schema import Clock
 from hamlet.parallel.routing.joint import hashes_of
-from hamlet.runtime.options import takes
-from hamlet.spark.continuous import Sink, TimedSink
-from hamlet.spark.following import Reading, follow
-from hamlet.spark.frames import Events
-from hamlet.spark.options import Follow, FollowOptions, job_of
 from hamlet.spark.sliced import TimedWork
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.clock import Times, clock_of_type, nanoseconds_of, text_of
-from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import time_column_of
-from hamlet.streams.options import MonitorOptions, Options
-from hamlet.streams.program import ir
+from hamlet.streams.options import Options
 from hamlet.streams.program.routing import routed_by
-from hamlet.streams.sources import TYPES
-
-_NONE = ("", "#")  # in CSV, that an event has no value
-
-
-class SpecificationStreamOptions(MonitorOptions, FollowOptions, total=False):
-    """The options of `submit_stream`, by name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpecificationStream(Follow):
-    """How `submit_stream` runs.
-
-    Attributes
-    ----------
-    run : Options
-        Those of `hamlet.streams.Monitor`.
-    """
-
-    run: Options
-
-
-@takes(SpecificationStream, Options, without=["run"])
-def submit_stream(
-    spec: Specification, source: str, output: str, checkpoint: str, **options: Unpack[SpecificationStreamOptions]
-) -> dict[str, Any]:
-    """Run a specification over the files of a folder and those that are added to it, until the job is stopped.
-
-    Parameters
-    ----------
-    spec : Specification
-    source : str
-        A folder of Parquet, CSV or JSON lines files; the first of them must be there, since it says of what type times
-        are.
-    output : str
-        A directory; rows are written as ``specification=<name>/part-<micro-batch>-<slice>.<format>``.
-    checkpoint : str
-        Where the job keeps its place and the monitors of its slices.
-    slices : int, optional
-        By default the session's parallelism; one where no input binds all streams, which the notes say.
-    output_format : {'parquet', 'csv', 'json'}
-    input_format, delimiter, bad_rows, missing_columns, master, trigger, available_now, files_per_batch, verbose, conf,
-    log_level
-        As for `hamlet.spark.submit_stream`.
-    **options
-        Of `hamlet.streams.Monitor`.
-
-    Returns
-    -------
-    dict
-        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
-
-    Raises
-    ------
-    HamletError
-        A user's mistake.
-    JobError
-        If Spark cannot go on.
-    """
-    chosen = job_of(SpecificationStream, Options, options)
-    form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE, chosen.missing_columns)
-    time = settled(chosen.run.time_column or TIME, names_at([source], chosen.input_format, form))
-    reading = Reading(SortKey(time), "", chosen.input_format, form)
-    name = Path(spec.source).stem
-
-    def columns(reader: Reader) -> pa.Schema:
-        return _columns_of(spec, chosen.run, reader)
-
-    def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
-        work = SpecificationWork(spec, events.schema, chosen.run, slices)
-        return work, TimedSink(work, "specification", name, chosen.output_format, sparse=True)
-
-    return follow(source, output, checkpoint, chosen, reading, columns, plan)
-
-
-def _columns_of(spec: Specification, options: Options, reader: Reader) -> pa.Schema:
-    """The columns that are read, in the types of the inputs."""
-    time = time_column_of(list(reader.schema.names), options.time_column, reader.name)
-    named = dict(zip(reader.schema.names, reader.schema.types, strict=True))
-    text = {name for name, kind in named.items() if pa.types.is_null(kind)}
-    mistakes = column_errors(spec.program, {name: None if name in text else kind for name, kind in named.items()})
-    if mistakes:
-        raise WorkloadError(mistakes)
-    fields = [pa.field(time, named[time])]
-    for each in spec.inputs:
-        if each.name != time:
-            scalar = isinstance(each.type, ir.Scalar)
-            fields.append(pa.field(each.name, TYPES[each.type.family] if scalar else named[each.name]))  # type: ignore[union-attr]
-    return pa.schema(fields)
-
-
-def specification_frame(
-    spec: Specification, events: Events, options: Options, slices: int | None
-) -> tuple[SpecificationWork, DataFrame]:
-    """A specification over a streaming DataFrame, and the columns that it reads."""
-    count = slices or events.frame.sparkSession.sparkContext.defaultParallelism
-    mistakes = column_errors(spec.program, dict(zip(events.schema.names, events.schema.types, strict=True)))
-    if mistakes:
-        raise WorkloadError(mistakes)
-    work = SpecificationWork(spec, events.schema, options, count)
-    return work, events.frame.select(*(events.columns[name][0] for name in work.events.names))
 
 
 @functools.lru_cache(maxsize=8)
