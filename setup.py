@@ -9,6 +9,7 @@ other machines than the one that built it.
 
 import os
 import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -20,6 +21,7 @@ LATER = os.environ.get("HAMLET_LATER") == "1"
 PACKAGES = ("hamlet", "optimizer")
 SHARED = "hamlet._shared"  # what Cython would else write into each module that knows memory views
 BASELINES = "bench/baselines"  # compiled beside their sources for the benchmarks, never part of a wheel
+FOLDERS = (*PACKAGES, BASELINES) if "--inplace" in sys.argv else PACKAGES
 
 # One place for all compiler directives, so that no .pyx differs from the others in secret.
 DIRECTIVES = {
@@ -59,8 +61,7 @@ def extension(source: Path) -> Extension:
 
 def sources() -> list[Path]:
     """Every .pyx of the installed packages, relative to this folder, in a fixed order; in place the baselines too."""
-    folders = (*PACKAGES, BASELINES) if "--inplace" in sys.argv else PACKAGES
-    return [source for folder in folders for source in sorted(Path(folder).rglob("*.pyx"))]
+    return [source for folder in FOLDERS for source in sorted(Path(folder).rglob("*.pyx"))]
 
 
 def compiled() -> list[Extension]:
@@ -84,4 +85,20 @@ def compiled() -> list[Extension]:
     ]
 
 
-setup(ext_modules=compiled(), options={"build_ext": {"parallel": os.cpu_count() or 1}})
+def remove_strays(extensions: list[Extension]) -> None:
+    """Remove compiled modules of earlier states that have no source any more.
+
+    One that is imported binds the kernel's functions to structs of another layout, and memory is corrupted.
+    """
+    names = {each.name for each in extensions}
+    for root in (Path(), *Path("build").glob("lib.*")):
+        for folder in FOLDERS:
+            for found in (root / folder).rglob("*" + sysconfig.get_config_var("EXT_SUFFIX")):
+                if ".".join([*found.relative_to(root).parent.parts, found.name.partition(".")[0]]) not in names:
+                    found.unlink()
+
+
+extensions = compiled()
+if extensions:
+    remove_strays(extensions)
+setup(ext_modules=extensions, options={"build_ext": {"parallel": os.cpu_count() or 1}})

@@ -6,6 +6,8 @@ state: when a sum passes 2^300 all vertices of the state are scaled down, and wh
 2^-700 of that sum.
 """
 
+import cython
+
 from libc.math cimport fabs, ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
@@ -23,6 +25,7 @@ cdef struct Vertices:
     double **sums           # count, components, kept attributes: one array each
 
 
+@cython.no_gc_clear  # the automaton must still be there when the vertices of its states are freed
 cdef class Graph:
     """The graph of one query, window and partition; see ``strategy.Counter``."""
 

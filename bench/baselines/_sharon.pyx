@@ -8,6 +8,8 @@ been merged before. Numbers are doubles under one exponent per state, as in ``_g
 Sources: Poppe et al., "Sharon" (ICDE'18); flattened as HAMLET (SIGMOD'21) §5.1 does for the comparison.
 """
 
+import cython
+
 from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
@@ -18,6 +20,7 @@ from bench.baselines._automaton cimport (
 )
 
 
+@cython.no_gc_clear  # the automaton must still be there when the sums of its states are freed
 cdef class Counters:
     """The prefix counters of all queries in one window and partition; see ``strategy.Counter``."""
 

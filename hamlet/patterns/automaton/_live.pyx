@@ -9,12 +9,13 @@ are found by one look back over those rows, so that a long run of starts that al
 Contract: as in `_walk`; a partition's cells have as many columns as the programs read.
 """
 
+import cython
+import numpy as np
+
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove
-
-import numpy as np
 
 from hamlet.memory cimport grown
 from hamlet.patterns.automaton._machine cimport READ_INT, READ_REAL, Value, apply
@@ -195,6 +196,7 @@ cdef class Known(Table):
         return self.kinds[step] != AT_START or (self.begins and row == 0)
 
 
+@cython.no_gc_clear  # the statement must still be there when the values of its columns are freed
 cdef class Partition:
     """The rows of one partition that are kept, and its first start that is not decided.
 

@@ -8,11 +8,12 @@ whatever conditions over labels say are not entered either (`_walk.Table`).
 Conditions are programs over int64 and double, or, where an operation is not known here, keys that the host answers.
 """
 
+import cython
+import numpy as np
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
-
-import numpy as np
 
 from hamlet.memory cimport grown
 from hamlet.patterns.automaton._machine cimport (
@@ -113,6 +114,7 @@ cdef class Interned:
         return 0
 
 
+@cython.no_gc_clear  # the sums must still be there when their values are freed
 cdef class Search:
     """Starts of one partition after the other.
 

@@ -17,11 +17,12 @@ Source of the question: Basin, Bhatt, Traytel (TACAS 2017); of the past, constan
 Zalinescu, Algorithms for monitoring real-time properties (Acta Informatica 2018).
 """
 
+import cython
+import numpy as np
+
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove
-
-import numpy as np
 
 cdef enum:
     MOST_FUTURES = 6     # obligations of a formula: a truth table is a word
@@ -163,6 +164,7 @@ cdef struct Span:
     int64_t end
 
 
+@cython.no_gc_clear  # the formula must still be there when what its parts keep of the past is freed
 cdef class AnchoredStream:
     """One run of a formula over time-points; the face is that of `hamlet.policies.verdicts._automaton.Stream`.
 

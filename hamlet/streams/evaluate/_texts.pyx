@@ -22,7 +22,7 @@ def text_of(value):
         text = repr(value)
         if "e" in text:
             text = format(Decimal(text), "f")
-        return text[:-2] if text.endswith(".0") else text
+        return text.removesuffix(".0")
     if type(value) is tuple:
         return f"({', '.join(map(text_of, value))})"
     return str(value)

@@ -26,7 +26,7 @@ cdef class Window:
     def __dealloc__(self):
         free(self.panes)
         free(self.values)
-        if self.table is not None:
+        if self.table is not None and self.table.store is not None:  # the collector may have cleared either
             self.table.store.bytes -= self.room * PANE_BYTES + self.value_room * 8
 
     cdef int add(self, Cell value, object thing) except -1:
