@@ -24,6 +24,7 @@ from hamlet.cli.options import (
     input_option,
     inputs_of,
     max_memory_option,
+    option,
     with_options,
 )
 from hamlet.cli.progress import progress_bar, summary_line
@@ -53,28 +54,7 @@ POLICY_OPTIONS = (
         is_flag=True,
         help="The input may go on: time-points at its end are left undecided where that would matter.",
     ),
-    click.option(
-        "--verdicts",
-        type=click.Choice(["satisfied", "all", "equivalent"]),
-        default="satisfied",
-        show_default=True,
-        help="Rows of what satisfies a policy; or true or false for every time-point of each key; or that, where "
-        "time-points that must come out the same only name the earlier one.",
-    ),
-    click.option(
-        "--mode",
-        type=click.Choice(["local", "global"]),
-        default="local",
-        show_default=True,
-        help="Which time-points --verdicts equivalent compares: those of one time-stamp, or all.",
-    ),
-    click.option(
-        "--time-points",
-        type=click.Choice(["step", "event"]),
-        default="step",
-        show_default=True,
-        help="What a time-point is: all events of one time, or each event.",
-    ),
+    *map(option, ("verdicts", "mode", "time_points")),
     click.option("--ignore-unknown", is_flag=True, help="Count events that the signature does not declare, and go on."),
 )
 

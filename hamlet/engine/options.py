@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypedDict, cast, get_args
+from typing import Any, ClassVar, Literal, TypedDict, cast
 
 from hamlet.engine.sharing import Model, Policy, Sharing
-from hamlet.errors import OptionError, one_of
+from hamlet.errors import OptionError
 from hamlet.input.time_column import TIME
 from hamlet.language.zones import zone_of
 from hamlet.planner.paths import FEATURES, OPERATORS, Paths, names_of, paths_of
 from hamlet.planner.workload import Workload
-from hamlet.runtime.options import check_columns, made_of
+from hamlet.runtime.options import OF_POLICIES, check_choice, check_columns, made_of
 from hamlet.runtime.sizes import Size, bytes_of
 
 SharingPolicy = Literal["dynamic", "static", "never"]
@@ -95,8 +95,10 @@ class Options:
     """
 
     UNHEARD: ClassVar[Mapping[str, str]] = {
-        "lateness": "events of files and tables are sorted by time, so none is late; an Engine hears it",
-        "late": "events of files and tables are sorted by time, so none is late; an Engine hears it",
+        **dict.fromkeys(
+            ("lateness", "late"), "events of files and tables are sorted by time, so none is late; an Engine hears it"
+        ),
+        **OF_POLICIES,
     }
 
     sharing: str = "dynamic"
@@ -116,10 +118,8 @@ class Options:
     features: str | Iterable[str] | None = None
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value not in choices:
-                raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
+        for name in ("sharing", "benefit", "numbers", "count_type", "null_keys"):
+            check_choice(name, getattr(self, name))
         bytes_of(self.max_memory)
         if self.timezone is not None:
             zone_of(self.timezone)
@@ -151,15 +151,6 @@ class Options:
         """The columns that a workload needs: time, type, order, and every attribute that some query reads."""
         special = (self.time_column, self.type_column, self.order_column)
         return tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
-
-
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "sharing": get_args(SharingPolicy),
-    "benefit": get_args(Model),
-    "numbers": get_args(Numbers),
-    "count_type": get_args(CountType),
-    "null_keys": get_args(NullKeys),
-}
 
 
 def options_of(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:

@@ -25,8 +25,8 @@ def object_of(line: bytes) -> dict[str, Any]:
         raise ValueError("values are nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"the line is no JSON: {error.msg} (column {error.colno})") from None
-    except _TwiceError as error:
-        raise ValueError(str(error)) from None
+    except _TwiceError:
+        raise
     except ValueError:  # an integer of more digits than Python reads
         raise ValueError("the line holds a number of several thousand digits") from None
     if isinstance(found, dict):

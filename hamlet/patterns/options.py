@@ -10,7 +10,7 @@ from hamlet.errors import OptionError
 from hamlet.input.missing import MissingColumns, check_missing
 from hamlet.input.ticks import Lateness, seconds_of
 from hamlet.patterns.clause.scan import dialect_of
-from hamlet.runtime.options import OF_QUERIES, check_unit
+from hamlet.runtime.options import OF_POLICIES, OF_QUERIES, check_choice
 from hamlet.runtime.sizes import Size, bytes_of
 
 MAX_STEPS = 1_000_000
@@ -45,6 +45,7 @@ class StatementOptions:
             "DuckDB reads files by their names; read what it cannot tell yourself, and give the table",
         ),
         **OF_QUERIES,
+        **OF_POLICIES,
         "progress": "DuckDB reads what is given, and does not say how far it is",
         "max_memory": "DuckDB keeps what is read, within its own memory_limit; a Matcher hears it",
     }
@@ -89,9 +90,8 @@ class Options:
 
     def __post_init__(self) -> None:
         seconds_of(self.lateness)
-        if self.late not in ("error", "drop"):
-            raise OptionError(f"late is {self.late!r}; it must be 'error' or 'drop'")
-        check_unit(self.time_unit)
+        check_choice("late", self.late)
+        check_choice("time_unit", self.time_unit)
         bytes_of(self.max_memory)
         dialect_of(self.dialect)
         if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int) or self.max_steps < 1:

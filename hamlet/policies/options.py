@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
-from hamlet.errors import OptionError, one_of
 from hamlet.input.csvform import BadRows
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.input.time_column import TIME
 from hamlet.policies.verdicts.modes import Mode, mode_of
-from hamlet.runtime.options import OF_QUERIES, check_columns
+from hamlet.runtime.options import OF_QUERIES, check_choice, check_columns
 from hamlet.runtime.progress import Progress
 from hamlet.runtime.sizes import Size, bytes_of
-
-VERDICTS = ("satisfied", "all", "equivalent")
-TIME_POINTS = ("step", "event")
 
 
 class CommonOptions(TypedDict, total=False):
@@ -85,10 +81,9 @@ class Options:
     time_unit: str = "s"
 
     def __post_init__(self) -> None:
-        if self.time_points not in TIME_POINTS:
-            raise OptionError(f"time_points is {self.time_points!r}; it must be 'step' or 'event'")
-        if self.verdicts not in VERDICTS:
-            raise OptionError(f"verdicts is {self.verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
+        check_choice("time_points", self.time_points)
+        check_choice("verdicts", self.verdicts)
+        check_choice("mode", self.mode)
         bytes_of(self.max_memory)
         check_columns(**self.columns)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from hamlet.input.time_column import TIME
-from hamlet.runtime.options import TIME_UNITS
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ _ALL = (
         "time_unit",
         "What 1 means in an integer time column; timestamps carry their own unit.",
         "s",
-        choices=TIME_UNITS,
+        choices=("s", "ms", "us", "ns"),
     ),
     Definition(
         "timezone",
@@ -137,6 +136,25 @@ _ALL = (
         "exact digits; a number that must fit; or a double that may be inf.",
         "auto",
         choices=("auto", "string", "int64", "double", "decimal"),
+    ),
+    Definition(
+        "verdicts",
+        "Rows of what satisfies a policy; or true or false for every time-point of each key; or that, where "
+        "time-points that must come out the same only name the earlier one.",
+        "satisfied",
+        choices=("satisfied", "all", "equivalent"),
+    ),
+    Definition(
+        "mode",
+        "Which time-points --verdicts equivalent compares: those of one time-stamp, or all.",
+        "local",
+        choices=("local", "global"),
+    ),
+    Definition(
+        "time_points",
+        "What a time-point is: all events of one time, or each event.",
+        "step",
+        choices=("step", "event"),
     ),
     Definition("threads", "Threads to compute with.", 1, shown="N", counted=True),
     Definition(

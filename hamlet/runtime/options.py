@@ -7,18 +7,18 @@ one object of a dataclass. `made_of` makes the object, and `takes` has ``help`` 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from hamlet.errors import OptionError, near_miss, one_of
+from hamlet.runtime.definitions import DEFINITIONS
 
-TIME_UNITS = ("s", "ms", "us", "ns")  # what 1 may mean in an integer time column
-
-# Options that other notations refuse, with the reason.
+# Options that all other notations refuse, with the reason.
 OF_QUERIES = dict.fromkeys(
     ("sharing", "benefit", "numbers", "count_type", "null_keys", "timezone"), "it is for trend queries"
 )
+OF_POLICIES = dict.fromkeys(("verdicts", "mode", "time_points"), "it is for policies")
 
 Made = TypeVar("Made")
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -77,15 +77,16 @@ def takes(*kinds: type, without: Iterable[str] = ()) -> Callable[[Call], Call]:
     return decorated
 
 
-def check_unit(time_unit: str) -> None:
-    """Raise OptionError where it is no unit of integer times."""
-    if time_unit not in TIME_UNITS:
-        raise OptionError(f"time_unit is {time_unit!r}; it must be {one_of([repr(unit) for unit in TIME_UNITS])}")
+def check_choice(name: str, value: Any, choices: Sequence[str] = ()) -> None:
+    """Raise OptionError where an option is none of its choices, which its definition has where it has one."""
+    choices = choices or DEFINITIONS[name].choices
+    if value not in choices:
+        raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(each) for each in choices])}")
 
 
 def check_columns(*, time_column: str, type_column: str, order_column: str | None, time_unit: str) -> None:
     """Raise OptionError where what columns of events mean cannot be."""
-    check_unit(time_unit)
+    check_choice("time_unit", time_unit)
     named = {"time_column": time_column, "type_column": type_column, "order_column": order_column}
     for name, value in named.items():
         if not (isinstance(value, str) and value) and not (name == "order_column" and value is None):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.errors import LateError, OptionError
+from hamlet.errors import LateError
 from hamlet.input.columns import Int64Array
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, seconds_of, ticks_of
@@ -24,6 +24,7 @@ from hamlet.input.widening import in_batches, joined
 from hamlet.kernel.radix_sort import ascending
 from hamlet.language.schema import Clock
 from hamlet.output.time_text import time_text
+from hamlet.runtime.options import check_choice
 
 _TABLE_BYTES, _COLUMN_BYTES = 4500, 250  # of a table and of a column, beside the values; measured
 
@@ -94,8 +95,7 @@ class ReorderBuffer:
     """
 
     def __init__(self, key: SortKey, lateness: Lateness = 0, late: str = "error", *, counted: bool = False) -> None:
-        if late not in ("error", "drop"):
-            raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
+        check_choice("late", late)
         seconds_of(lateness)
         self.events = 0
         self.late_events = 0

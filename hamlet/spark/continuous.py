@@ -45,6 +45,7 @@ from hamlet.output.place import folder_name
 from hamlet.output.typed import typed_rows, typed_schema
 from hamlet.parallel.routing.placement import plain
 from hamlet.parallel.routing.routing import MOST_CLASSES
+from hamlet.runtime.options import check_choice
 from hamlet.spark.cell_states import whole, writing
 from hamlet.spark.frames import arrow_schema, plain_in_spark
 from hamlet.spark.job import Job
@@ -96,12 +97,6 @@ def lateness_of(frame: DataFrame, clock: Clock, lateness: Lateness | None) -> in
         delay = frame.schema[clock.column].metadata.get(DELAY)
         lateness = 0 if delay is None else f"{delay} ms"
     return ticks_of(lateness, clock)
-
-
-def check_late(late: str) -> None:
-    """Raise OptionError where `late` is no such choice."""
-    if late not in ("error", "drop"):
-        raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
 
 
 def packets_of(work: Work, events: DataFrame) -> DataFrame:
@@ -227,7 +222,7 @@ def query_work(job: Job, frame: DataFrame, lateness: Lateness | None, late: str)
     late : {'error', 'drop'}
     """
     check_streaming(frame)
-    check_late(late)
+    check_choice("late", late)
     if len(job.routes) > MOST_CLASSES:
         raise UnsupportedError(f"a continuous job takes at most {MOST_CLASSES} classes of partition attributes")
     endless = [each.name for each in job.shipment.workload.queries if each.within is None]

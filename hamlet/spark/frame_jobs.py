@@ -18,7 +18,7 @@ from hamlet.planner.workload import Workload, workload_of
 from hamlet.policies import Policy
 from hamlet.policies.options import OnlineOptions
 from hamlet.runtime.intake import for_columns
-from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.options import check_choice, made_of, takes
 from hamlet.spark.continuous import closed, frame_of, query_frame, query_work
 from hamlet.spark.counters import noted_of, stats_of, summed, tallies_of
 from hamlet.spark.counts import as_numbers
@@ -27,7 +27,7 @@ from hamlet.spark.frames import events_of
 from hamlet.spark.job import Job
 from hamlet.spark.layers import LAYERED, is_layered, layers, union_of
 from hamlet.spark.look import Choice
-from hamlet.spark.options import Products, check_choice, check_partitions
+from hamlet.spark.options import PRODUCTS, Products, check_partitions
 from hamlet.spark.patterns import sql
 from hamlet.spark.policies import policy_frame
 from hamlet.spark.products import decided, made, put_together
@@ -124,7 +124,7 @@ def run(
         )
     if events.isStreaming:
         raise OptionError("the DataFrame is a stream: hamlet.spark.run takes a batch, hamlet.spark.stream a stream")
-    check_choice("products", products)
+    check_choice("products", products, PRODUCTS)
     check_partitions(partitions)
     check_pandas()
     chosen = for_columns(chosen, events.columns)

@@ -24,20 +24,14 @@ from hamlet.input.time_column import TIME
 from hamlet.output import columnar
 from hamlet.parallel.routing.rates import Rates
 from hamlet.policies.options import MonitorOptions, OnlineOptions
-from hamlet.runtime.options import made_of, names_in
+from hamlet.runtime.options import check_choice, made_of, names_in
 from hamlet.spark.look import Choice
 from hamlet.spark.session import Progress
 
 Products = Literal["never", "auto", "always"]
 Semijoin = Literal["auto", "on", "off"]
 Paths = Iterable[str | os.PathLike[str]]
-
-
-def check_choice(name: str, value: str) -> None:
-    """Raise OptionError where `products` or `semijoin` is no such choice."""
-    choices = {"products": ("auto", "always", "never"), "semijoin": ("auto", "on", "off")}[name]
-    if value not in choices:
-        raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
+PRODUCTS = ("auto", "always", "never")
 
 
 def check_partitions(number: int | None) -> None:
@@ -210,8 +204,8 @@ class Batch(QueryJob, Once):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("products", self.products)
-        check_choice("semijoin", self.semijoin)
+        check_choice("products", self.products, PRODUCTS)
+        check_choice("semijoin", self.semijoin, ("auto", "on", "off"))
         if self.watched:
             object.__setattr__(self, "run", replace(self.run, trace=True))
 

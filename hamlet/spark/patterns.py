@@ -46,10 +46,10 @@ from hamlet.patterns.match.ordered import INPUT
 from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator, word_in
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.expected import NO_EVENTS
-from hamlet.runtime.options import made_of
+from hamlet.runtime.options import check_choice, made_of
 from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
-from hamlet.spark.continuous import PROVIDER, ROCKSDB, check_late, put_in_place
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, put_in_place
 from hamlet.spark.counters import ByKey
 from hamlet.spark.events import Reading, Told
 from hamlet.spark.following import Watch, awaited, followed_folder, notes_of, places
@@ -123,7 +123,7 @@ def sql(
     chosen = next((each for each in sessions if each is not None), None)
     if chosen is None:
         raise OptionError("there is no Spark session; give one: hamlet.spark.sql(text, tables, spark=session)")
-    check_late(late)
+    check_choice("late", late)
     with translated():
         frames = _Text(text, dialect, source, max_steps, chosen, (slices, lateness, late)).frames(given)
     if len(frames) != 1:
@@ -223,7 +223,7 @@ def submit_stream(
         ``batches``, ``events``, ``late_events``, ``rows`` and ``notes`` of this run; each query counts what it reads.
     """
     chosen = made_of(PatternStream, options, ("source",))
-    check_late(chosen.late)
+    check_choice("late", chosen.late)
     if chosen.adaptive:
         raise UnsupportedError("the partitions of row patterns stay in their slices; leave adaptive (--adaptive) out")
     script = parsed(text, chosen.dialect, source)

@@ -25,7 +25,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.time_column import TIME, settled
 from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
-from hamlet.runtime.options import check_unit, made_of, takes
+from hamlet.runtime.options import check_choice, made_of, takes
 from hamlet.spark.batch import closed_once, destination, seen_by_all, written_slices
 from hamlet.spark.continuous import Sink, TimedSink
 from hamlet.spark.counters import ByKey
@@ -88,7 +88,7 @@ class SpecificationBatch(Once):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_partitions(self.slices)
-        check_unit(self.time_unit)
+        check_choice("time_unit", self.time_unit)
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hamlet.errors import OptionError
 from hamlet.input.ticks import Lateness
 from hamlet.input.time_column import TIME
 from hamlet.planner.paths import names_of
-from hamlet.runtime.options import OF_QUERIES, check_columns
+from hamlet.runtime.options import OF_POLICIES, OF_QUERIES, check_choice, check_columns
 from hamlet.streams.evaluate.compile import FEATURES, MAX_DEADLINES
 
 
@@ -54,6 +54,7 @@ class Options:
         "threads": "one thread computes specifications; a job on Spark spreads their instances over slices",
         "type_column": "specifications read events without types",
         **OF_QUERIES,
+        **OF_POLICIES,
     }
 
     values: bool = False
@@ -71,8 +72,7 @@ class Options:
         check_names(self, self.order_column)
         if not isinstance(self.max_deadlines, int) or self.max_deadlines < 1:
             raise OptionError(f"max_deadlines is {self.max_deadlines!r}; it must be an integer > 0")
-        if self.late not in ("error", "drop"):
-            raise OptionError(f"late is {self.late!r}; it must be 'error' or 'drop'")
+        check_choice("late", self.late)
         object.__setattr__(self, "features", names_of("features", self.features, FEATURES))
 
     @property

@@ -15,6 +15,7 @@ from hamlet.input.csvform import CsvForm
 from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
 from hamlet.policies.syntax.signature import PredicateSchema, Signature
 from hamlet.runtime.expected import NO_EVENTS, Expected
+from hamlet.runtime.options import check_choice
 
 if TYPE_CHECKING:
     from hamlet.input.events import EventSource
@@ -160,8 +161,7 @@ def open_source(
     ------
     DataError, OptionError
     """
-    if time_points not in ("step", "event"):
-        raise OptionError(f"time_points is {time_points!r}; it must be 'step' or 'event'")
+    check_choice("time_points", time_points)
     log = _the_log(source, input_format)
     drops = CsvForm(columns.get("delimiter"), columns.get("bad_rows") or "error").drops
     if log is not None:
