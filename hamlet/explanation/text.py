@@ -251,7 +251,9 @@ def parallel_lines(query: QueryView) -> list[str]:
 
 
 def _bytes(name: str, bound: Bound, lane: str) -> list[str]:
-    lines = [f"{name}: at most {bound.partition:,} bytes per partition + {_line(bound.window)} per {lane}"]
+    lines = [f"{name}: at most {bound.partition:,} bytes per partition"]
+    if bound.window.constant or bound.window.per_bit:
+        lines[0] += f" + {_line(bound.window)} per {lane}"
     more = [f"{bound.event:,} bytes per kept event"] if bound.event else []
     if bound.event_window.constant:
         more.append(f"{_line(bound.event_window)} per kept event and {lane}")

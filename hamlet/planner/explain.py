@@ -286,7 +286,7 @@ def _query(
             tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
             bound(exact.tables, panes=True) if exact.reach is None else matching_bound(exact.matching),
             bound(scaled.tables) if scaled.reach is None else matching_bound(scaled.matching),
-            () if exact.reach is None else tuple(_grows(query)),
+            () if exact.reach is None else tuple(_grows(query, exact.matching)),
             _lane(query),
         ),
         maps=maps,
@@ -333,9 +333,16 @@ def _matching(query: AnalysedQuery, tables: MatchingTables) -> Matching:
     )
 
 
-def _grows(query: AnalysedQuery) -> Iterator[str]:
+def _grows(query: AnalysedQuery, parts: Sequence[MatchingTables]) -> Iterator[str]:
     """What the matching operator's memory grows with."""
     asked = query.query
+    if all(tables.logs for tables in parts):
+        before = ""
+        if asked.longest is not None:
+            first = any(state == 0 and guards >= 0 for tables in parts for state, guards in tables.logged_slots()[0])
+            before = f" and of {'twice ' * first}{to_text(asked.longest)} before them"  # a first NOT looks back, too
+        yield f"the events of open windows{before}, each once"
+        return
     if asked.longest is not None:
         yield f"the times of a key's last {to_text(asked.longest)} at which trends began"
     for each in query.aggregates:

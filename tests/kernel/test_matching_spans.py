@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import hamlet
+from hamlet.explanation.text import as_text
 from hamlet.planner.explain import view
 from tests.comparison import difference, in_file_order, rows_of
 
@@ -103,3 +104,16 @@ def test_the_cost_of_an_event_is_named() -> None:
         found = rung(text)
         assert "four times as much" in found, text
         assert why in found, text
+
+
+def test_what_a_log_grows_with_is_named() -> None:
+    """Events are logged until their windows close, whatever beginnings there are; a first NOT looks back from them."""
+    asked = "RETURN COUNT(EVENTS B) PATTERN SEQ({}A+, B) {} WITHIN 30 s"
+    for first, span, grows in (
+        ("", "", "the events of open windows, each once"),
+        ("", "SPAN 9 s", "the events of open windows and of 9 s before them, each once"),
+        ("NOT C, ", "SPAN 9 s", "the events of open windows and of twice 9 s before them, each once"),
+    ):
+        shown = view(hamlet.Workload.parse(asked.format(first, span)), None)
+        assert shown.queries[0].memory.grows == (grows,)
+        assert " 0 bytes per" not in as_text(shown)
