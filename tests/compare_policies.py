@@ -19,7 +19,7 @@ from hamlet.policies import Monitor, Policy, PolicyError, run
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.signature import Signature
-from tests.comparison import by_seeds
+from tests.comparison import by_seeds, whole
 from tests.random_matches import random_matching
 from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy, wild
 from tests.wild_queries import SIZES, has_file_form, in_files
@@ -101,12 +101,12 @@ def compare_wild(seed: int, *, matching: bool = False) -> str:
     wanted = expected(policy, log, kind=kind)
     events = [event for point in events_of(log) for event in point]
     draw.shuffle(events)
-    found = [("run", rows_of(run(policy, events).rows()))]
+    found = [("run", rows_of(run(policy, whole(draw, events)).rows()))]
     events.sort(key=lambda event: event["time"])
     rows, place, time = [], 0, draw.choice(TIME_COLUMNS)
     while place < len(events):
         count = draw.choice(SIZES)
-        rows += monitor.push([named(event, time) for event in events[place : place + count]])
+        rows += monitor.push([named(event, time) for event in whole(draw, events[place : place + count])])
         place += count
         if draw.random() < 0.2:
             monitor = Monitor.restore(policy, monitor.save())

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from random import Random
 from typing import Any
 
 import hamlet
@@ -24,6 +25,19 @@ def rows_of(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
     """What `hamlet.run` finds for a workload's text."""
     found: list[dict[str, Any]] = hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
     return found
+
+
+def whole(draw: Random, events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Events with some of their floats as integers, where they are integers of 64 bits."""
+    return [
+        {
+            name: int(value)
+            if isinstance(value, float) and value.is_integer() and abs(value) < 2**63 and draw.random() < 0.3
+            else value
+            for name, value in event.items()
+        }
+        for event in events
+    ]
 
 
 def difference(got: Rows, expected: Rows, *, magnitudes: Rows | None = None, floats: bool = False) -> str | None:

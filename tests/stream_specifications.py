@@ -481,7 +481,7 @@ def _edge(random: Random, kind: str, value: Any) -> Any:
     """A value at the edge of its type, where it has one."""
     low, high = {"Int64": (-(2**63), 2**63), "UInt64": (0, 2**64)}.get(kind, (0, 0))
     if kind == "Float64":
-        return random.choice([0.0, 0.1, -2.5])
+        return random.choice([0.0, 0.1, -2.5, 2.0**60])
     return random.choice([each for each in (*EDGES, 2**64 - 1) if low <= each < high]) if high else value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -16,7 +16,17 @@ from hamlet.findings.reasons import MOST_EVENTS, Again
 from hamlet.language.conditions import conjuncts
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
-from hamlet.language.query import Between, Comparison, Condition, Expression, Query, ReturnItem
+from hamlet.language.query import (
+    Aggregate,
+    Between,
+    Comparison,
+    Condition,
+    Expression,
+    Literal,
+    Membership,
+    Query,
+    ReturnItem,
+)
 from hamlet.output.components import Values
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload
@@ -66,12 +76,12 @@ def rejected_by_having(
 
 
 def _without(query: AnalysedQuery) -> Query | None:
-    """A query without its HAVING, whose columns are the sides of that; None where there are none."""
+    """A query without its HAVING, whose columns are the sides of that (COUNT(*) where these are no columns)."""
     if query.query.having is None or query.upstream:
         return None
-    sides = [list(_sides(part)) for part in conjuncts(query.query.having)]
+    sides = [_sides(part) for part in conjuncts(query.query.having)]
     items = [ReturnItem(side, alias=f"v{i}_{j}") for i, each in enumerate(sides) for j, side in enumerate(each)]
-    return replace(query.query, having=None, top=None, items=tuple(items)) if items else None
+    return replace(query.query, having=None, top=None, items=tuple(items) or (ReturnItem(Aggregate("COUNT")),))
 
 
 def _told(query: AnalysedQuery, rows: QueryRows) -> str:
@@ -81,7 +91,7 @@ def _told(query: AnalysedQuery, rows: QueryRows) -> str:
     what = f"all {len(rows):,} rows" if len(rows) > 1 else "the only row"
     text, place = f"HAVING {to_text(having)} rejects {what}", 0
     for part in conjuncts(having):
-        sides = list(_sides(part))
+        sides = _sides(part)
         columns = [[piece.values[place + number] for piece in rows.pieces] for number in range(len(sides))]
         place += len(sides)
         if sides:
@@ -103,6 +113,8 @@ def _met(part: Condition, columns: Sequence[Sequence[Values]]) -> tuple[bool, An
     value, *bounds = [each for each in plain if each is not None]
     if isinstance(part, Comparison):
         met = bool(np.any(_HOLDS[part.operator](value, bounds[0])))
+    elif isinstance(part, Membership):
+        met = any(bool(np.any(value == bound)) for bound in bounds)
     else:
         met = bool(np.any((bounds[0] <= value) & (value <= bounds[1])))
     if met:
@@ -131,12 +143,17 @@ def _doubles(pieces: Sequence[Values]) -> npt.NDArray[np.float64] | None:
     return np.concatenate([np.asarray(part, np.float64) for part in parts])
 
 
-def _sides(part: Condition) -> Iterator[Expression]:
+def _sides(part: Condition) -> tuple[Expression, ...]:
+    """A value and what it is compared with; nothing where that is no column, as text is none."""
+    sides: tuple[Expression, ...] = ()
     match part:
         case Comparison(left=left, right=right):
-            yield from (left, right)
+            sides = left, right
         case Between(operand=operand, low=low, high=high, negated=False):
-            yield from (operand, low, high)
+            sides = operand, low, high
+        case Membership(operand=operand, choices=choices, negated=False):
+            sides = operand, *choices
+    return () if any(isinstance(each, Literal) and isinstance(each.value, str | bool) for each in sides) else sides
 
 
 def _true(part: Condition, value: Any, *bounds: Any) -> bool:
@@ -145,6 +162,8 @@ def _true(part: Condition, value: Any, *bounds: Any) -> bool:
     try:
         if isinstance(part, Comparison):
             return _HOLDS[part.operator](value, bounds[0])
+        if isinstance(part, Membership):
+            return value in bounds
         return bool(bounds[0] <= value <= bounds[1])
     except TypeError:
         return False

@@ -248,8 +248,14 @@ def merged_schema(schemas: Sequence[tuple[str, pa.Schema]], clock: str | None = 
     return pa.schema([pa.field(name, kind) for name, kind in types.items()])
 
 
-def joined(tables: Sequence[pa.Table]) -> pa.Table:
+def joined(tables: Sequence[pa.Table], clock: str | None = None) -> pa.Table:
     """Tables one below the other: types widened, NULL where one lacks a column, one dictionary per column.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+    clock : str, optional
+        As of `merged_schema`.
 
     Raises
     ------
@@ -257,7 +263,7 @@ def joined(tables: Sequence[pa.Table]) -> pa.Table:
         As `merged_schema`.
     """
     if not all(table.schema.equals(tables[0].schema) for table in tables):
-        schema = merged_schema([("events before", table.schema) for table in tables])
+        schema = merged_schema([("events before", table.schema) for table in tables], clock)
         tables = [_conformed(table, schema) for table in tables]
     return unified(pa.concat_tables(tables))
 

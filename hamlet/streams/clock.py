@@ -125,7 +125,7 @@ class Times:
         clock, texts = self.clock, texts.drop_null()
         if (clock is not None and (clock.is_fraction or clock.is_timestamp)) or not len(texts):
             return
-        found = self._read(texts)
+        found = self.read(texts)
         if clock is None or found.type == FRACTION:
             self.clock = self._clock_of(found.type)
 
@@ -138,9 +138,9 @@ class Times:
             )
         return found
 
-    def _read(self, column: pa.Array) -> pa.ChunkedArray:
+    def read(self, column: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
         """Times of any form as integers, timestamps or seconds."""
-        whole = pa.chunked_array([column])
+        whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         try:
             return clock_of(whole)
         except NoTimeError as error:
@@ -159,7 +159,7 @@ class Times:
         """
         if isinstance(column, pa.ChunkedArray):
             column = joined(column)
-        values = self._read(column)
+        values = self.read(column)
         if pa.types.is_date(values.type):
             values = values.cast(pa.timestamp("s"))
         if values.null_count:

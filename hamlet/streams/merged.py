@@ -18,7 +18,7 @@ from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import Dropped
 from hamlet.input.hive import types_of
 from hamlet.input.missing import FileColumns, finding, lacking
-from hamlet.input.widening import joined
+from hamlet.input.widening import is_text, joined
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.monitor import time_column_of
@@ -190,7 +190,7 @@ class MergedFeed(Feed):
                 heads += self._next(times, self._feeds[place].batches(), place)
                 continue
             heads.sort(key=lambda each: each.place)
-            yield from self._due(heads, bound)
+            yield from self._due(times, heads, bound)
             left: list[_Head] = []
             for each in heads:
                 left += [each] if len(each.ticks) else self._next(times, each.rest, each.place)
@@ -212,7 +212,7 @@ class MergedFeed(Feed):
             )
         return [_Head(batch, ticks, rest, place)]
 
-    def _due(self, heads: list[_Head], bound: int) -> Iterator[pa.RecordBatch]:
+    def _due(self, times: Times, heads: list[_Head], bound: int) -> Iterator[pa.RecordBatch]:
         """The events up to a time, which are taken from the heads."""
         parts, keys = [], []
         for each in heads:
@@ -221,13 +221,25 @@ class MergedFeed(Feed):
                 parts.append(pa.Table.from_batches([each.batch.slice(0, cut)]))
                 keys.append(each.ticks[:cut])
                 each.batch, each.ticks = each.batch.slice(cut), each.ticks[cut:]
-        table = joined(parts)
+        table = joined(self._of_one_clock(times, parts), times.column)
         if len(parts) > 1:
             table = table.take(pa.array(np.argsort(np.concatenate(keys), kind="stable")))
         for name in self._inputs if self.closed else ():
             if name not in table.column_names and name in (self.names or ()):
                 table = table.append_column(name, pa.nulls(table.num_rows))  # none of these files has it
         yield from table.combine_chunks().to_batches()
+
+    @staticmethod
+    def _of_one_clock(times: Times, parts: list[pa.Table]) -> list[pa.Table]:
+        """The parts, with times that are read where one file has them as text and another one has not."""
+        kinds = [part.schema.field(times.column).type for part in parts]
+        if all(kind.equals(kinds[0]) for kind in kinds) or not any(map(is_text, kinds)):
+            return parts
+        places = [part.schema.get_field_index(times.column) for part in parts]
+        return [
+            part.set_column(place, times.column, times.read(part.column(place)))
+            for place, part in zip(places, parts, strict=True)
+        ]
 
 
 class FolderColumns(Feed):

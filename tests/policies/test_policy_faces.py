@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hamlet.output.columnar import encoder_of
 from hamlet.parallel.routing.closed import ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import rates_of
+from hamlet.policies import Monitor, Policy, run
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.syntax.parser import parse_formula
@@ -185,3 +187,31 @@ def test_ranges_of_time_cover_all_time_points_once() -> None:
     cut = parts[1].cut(chunk)
     assert cut is not None
     assert cut.first == int(np.searchsorted(chunk.times, parts[1].begin))
+
+
+def test_floats_of_any_numbers() -> None:
+    """Integers that no double holds are rounded, as literals are, and decimals are numbers; in one push and in many."""
+    policy = Policy.parse("p(a)", signature="p(a: float)")
+    prices = pa.array([Decimal("0.25"), Decimal("1e15")], pa.decimal128(20, 2))
+    events = [
+        pa.table({"time": [0, 1], "type": ["p", "p"], "a": column})
+        for column in ([2**53 + 1, -(2**60) - 1], [0.5, 1e300], prices)
+    ]
+    wanted = [2.0**53, -(2.0**60), 0.5, 1e300, 0.25, 1e15]
+    assert [row["a"] for each in events for row in run(policy, each).rows()] == wanted
+    monitor = Monitor(policy)
+    rows = [row for place, each in enumerate(events) for row in monitor.push(at(each, place))]
+    assert [row["a"] for row in rows + monitor.close()] == wanted
+    dicts = [{"time": place, "type": "p", "a": value} for place, value in enumerate([2**53 + 1, Decimal("0.5"), 1])]
+    monitor = Monitor(policy)
+    assert [row["a"] for each in dicts for row in monitor.push([each])] == [2.0**53, 0.5]
+
+
+def at(table: pa.Table, place: int) -> pa.Table:
+    return table.set_column(0, "time", pa.array([2 * place, 2 * place + 1]))
+
+
+def test_decimals_with_a_fraction_are_no_int() -> None:
+    prices = pa.array([Decimal("1.50")], pa.decimal128(20, 2))
+    with pytest.raises(DataError, match="int means integers"):
+        run(Policy.parse("p(a)", signature="p(a: int)"), pa.table({"time": [0], "type": ["p"], "a": prices}))

@@ -15,6 +15,7 @@ from hamlet.errors import DataError
 from hamlet.input.time_column import TIME_COLUMNS
 from hamlet.oracle.streams import Event
 from hamlet.streams import Specification
+from tests.comparison import whole
 
 
 def _dicts(events: Sequence[Event], time_column: str = "time") -> list[dict[str, Any]]:
@@ -23,7 +24,7 @@ def _dicts(events: Sequence[Event], time_column: str = "time") -> list[dict[str,
 
 def run_whole(specification: Specification, events: Sequence[Event]) -> list[Mapping[str, Any]]:
     """All rows of `hamlet.streams.run`; ArithmeticError where a computation has no result."""
-    return _run(specification, _dicts(events))
+    return _run(specification, whole(Random(len(events)), _dicts(events)))
 
 
 def run_files(specification: Specification, events: Sequence[Event]) -> list[Mapping[str, Any]]:
@@ -56,7 +57,7 @@ def run_pushed(specification: Specification, events: Sequence[Event]) -> list[Ma
     random = Random(len(events))
     monitor = hamlet.streams.Monitor(specification, values=True, time_unit="ns")
     rows: list[Mapping[str, Any]] = []
-    dicts = _dicts(events, random.choice(TIME_COLUMNS))
+    dicts = whole(random, _dicts(events, random.choice(TIME_COLUMNS)))
     sizes = range(1, 6) if len(dicts) <= 30 else (1, 5, 63, 64, 65, 66, 100_000)
     try:
         while dicts:

@@ -6,6 +6,7 @@ times stand still, integers overflow or divide by zero now and then.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -249,6 +250,15 @@ def test_texts_of_any_column(column: pa.Array) -> None:
         ("x", 2),
     ]
     assert [row["value"] for row in rows if row["stream"] == "before"] == ["none", "x", "ü" * 9, ""]
+
+
+@pytest.mark.parametrize("values", [[2**53 + 1, 1.0], [Decimal(2**53 + 1), 1], [1, -(2.0**60)]])
+def test_doubles_that_may_have_been_other_integers_are_refused(values: list[Any]) -> None:
+    events = [{"time": place, "x": value} for place, value in enumerate(values)]
+    with pytest.raises(DataError, match=r"column 'x'.* from 2\^53 on doubles do not tell integers apart"):
+        run(Specification.parse("input x: Int64"), events)
+    spec = Specification.parse("input x: Float64  output y := x")
+    assert [row["value"] for row in run(spec, events, values=True).rows()] == [float(value) for value in values]
 
 
 def test_words_that_nothing_holds_are_forgotten() -> None:

@@ -35,17 +35,21 @@ def computed(source: Any, **options: Any) -> list[Event]:
 @pytest.mark.parametrize("seed", range(60))
 def test_files_are_merged_by_time(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
-    ending = draw.choice(["csv", "jsonl", "parquet"])
+    endings = ["csv", "jsonl", "parquet"]
+    ending = draw.choice([*endings, *endings, "*"])  # each another one
     unit = draw.choice([1, 1, 0.5])
     times = sorted(draw.sample(range(200), draw.randint(4, 60)))
     events: list[Event] = [{"time": time * unit if unit != 1 else time, "a": draw.randint(-9, 9)} for time in times]
     parts: list[list[Event]] = [[] for _ in range(draw.randint(1, 5))]
     for each in events:
         draw.choice(parts).append(each)
-    paths = [written(tmp_path / f"{place}.{ending}", part) for place, part in enumerate(parts) if part]
+    names = [f"{place}.{draw.choice(endings) if ending == '*' else ending}" for place in range(len(parts))]
+    paths = [written(tmp_path / name, part) for name, part in zip(names, parts, strict=True) if part]
     draw.shuffle(paths)
     expected = computed(events)
     assert computed([str(path) for path in paths]) == expected
+    if ending == "*":
+        return
     assert computed(tmp_path) == expected
     assert computed(f"{tmp_path}/*.{ending}") == expected
 
@@ -72,3 +76,12 @@ def test_whole_seconds_and_fractions(tmp_path: Path) -> None:
     written(tmp_path / "a.csv", [{"time": 1, "a": 1}, {"time": 3, "a": 3}])
     written(tmp_path / "b.csv", [{"time": 0.5, "a": 0}, {"time": 2.5, "a": 2}])
     assert [row["value"] for row in computed(tmp_path) if row["stream"] == "b"] == [0, 1, 2, 3]
+
+
+def test_timestamps_of_text_and_of_parquet(tmp_path: Path) -> None:
+    clock = [f"2024-03-05T10:00:0{second}Z" for second in range(4)]
+    texts = written(tmp_path / "a.csv", [{"time": clock[0], "a": 0}, {"time": clock[3], "a": 3}])
+    times = pa.array(clock[1:3]).cast(pa.timestamp("ms", "UTC"))
+    pq.write_table(pa.table({"time": times, "a": [1, 2]}), tmp_path / "b.parquet")
+    rows = computed([str(texts), str(tmp_path / "b.parquet")])
+    assert [row["value"] for row in rows if row["stream"] == "b"] == [0, 1, 2, 3]

@@ -214,6 +214,14 @@ def test_which_text_keeps_a_column_from_being_numbers(tmp_path: Path) -> None:
             "refund HAVING COUNT(*) > 1 TOP 1 BY COUNT(*) WITHIN 10 s",
             "COUNT(*) > 1 rejects the only row; COUNT(*) came nearest with 1",
         ),
+        (
+            "SEQ(view, buy) HAVING COUNT(*) IN (9, 5) WITHIN 10 s",
+            "COUNT(*) IN (9, 5) rejects all 3 rows; COUNT(*) came nearest with 1",
+        ),
+        (
+            "buy HAVING COUNT(*) > 9 OR MAX(buy.price) IS NULL WITHIN 10 s",
+            "COUNT(*) > 9 OR MAX(buy.price) IS NULL rejects all 3 rows",
+        ),
     ],
 )
 def test_having_that_rejects_all_rows(

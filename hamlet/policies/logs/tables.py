@@ -19,7 +19,8 @@ from hamlet.errors import DataError, near_miss
 from hamlet.input.buffers import filled, from_numpy, to_numpy
 from hamlet.input.moments import seconds
 from hamlet.input.ordering import SortKey
-from hamlet.input.widening import FRACTION
+from hamlet.input.widening import FRACTION, attribute_type, cast
+from hamlet.language.query import AttributeType
 from hamlet.policies.logs.reader import LogChunk, Predicate
 from hamlet.policies.syntax.signature import PredicateSchema, Signature
 
@@ -27,7 +28,7 @@ _MOST_ROWS = 1 << 15  # that are taken at once
 _WANTED = {
     "int": (lambda kind: pa.types.is_integer(kind) or _is_wide(kind), pa.int64(), "integers"),
     "float": (
-        lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind) or _is_wide(kind) or kind == FRACTION,
+        lambda kind: attribute_type(kind) in (AttributeType.INT, AttributeType.DOUBLE) or kind == FRACTION,
         pa.float64(),
         "numbers",
     ),
@@ -231,13 +232,13 @@ class Tables:
         places = from_numpy(rows)
         columns: list[Any] = []
         for name, kind in zip(each.attributes, each.types, strict=True):
-            if name not in batch.schema.names:
+            if name is None or name not in batch.schema.names:
                 columns.append(pa.nulls(len(rows), _WANTED[kind][1]))
                 continue
             column = batch.column(name)
             column = column if len(rows) == batch.num_rows else column.take(places)
             column = seconds(column) if column.type == FRACTION else column
-            columns.append(column if _is_wide(column.type) and kind == "int" else column.cast(_WANTED[kind][1]))
+            columns.append(column if _is_wide(column.type) and kind == "int" else cast(column, _WANTED[kind][1], name))
         keep: Any = None
         for column in columns:
             missing = pc.is_null(column, nan_is_null=True)

@@ -130,7 +130,7 @@ class Pool:
         if type == "int" and pa.types.is_integer(column.type):
             return self._integers(column)
         if type == "float":
-            return float_codes(np.asarray(to_numpy(column.cast(pa.float64())), np.float64))
+            return float_codes(np.asarray(to_numpy(column.cast(pa.float64(), safe=False)), np.float64))
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         values = column.dictionary.to_pylist()

@@ -19,6 +19,7 @@ from hamlet.streams.program.tuples import digits_of, tuple_of
 
 Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "list[Any] | None"]
 _PYTHON = {"Int": int, "UInt": int, "Float": float, "Bool": bool, "String": str}
+_EXACT = 1 << 53  # integers below it are doubles
 _ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
 
 
@@ -164,6 +165,15 @@ def _wrong(found: pa.DataType, stream: ir.Stream, source: str) -> DataError:
     )
 
 
+def _refuse_rounded(column: pa.Array) -> None:
+    """Raise ValueError at a double that may have been another integer, which is rounded from 2^53 on."""
+    far = pc.index(pc.greater_equal(pc.abs(column), _EXACT), True).as_py()
+    if far >= 0:
+        raise ValueError(
+            f"{column[far]} is a double, and from 2^53 on doubles do not tell integers apart; give integers"
+        )
+
+
 def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, first: int) -> npt.NDArray[np.uint64]:
     target = _ARROW[kind.family]
     found = column.type
@@ -178,7 +188,11 @@ def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, 
     if not (number if kind.family != "Bool" else pa.types.is_boolean(found)) and not is_text(found):
         raise _wrong(found, stream, source)
     try:
-        column = pc.utf8_trim_whitespace(column).cast(target) if is_text(found) else column.cast(target)
+        if is_text(found):
+            column = pc.utf8_trim_whitespace(column)
+        elif pa.types.is_floating(found) and pa.types.is_integer(target):
+            _refuse_rounded(column)
+        column = column.cast(target, safe=is_text(found) or kind.family != "Float")
     except (pa.ArrowException, ValueError) as error:
         raise DataError(
             f"{source}: column {stream.name!r} holds what input {stream.name} of type {kind} cannot be: {error}"
