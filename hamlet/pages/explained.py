@@ -24,9 +24,8 @@ from hamlet.explanation.text import (
 )
 from hamlet.explanation.views import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
 from hamlet.language.schema import Schema
-from hamlet.output.place import check_place
 from hamlet.pages.drawing import Arrow, State, drawing
-from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
+from hamlet.pages.page import EXPLAINED, GRAPHS, render, write
 from hamlet.planner.explain import view
 from hamlet.planner.workload import Workload
 from optimizer.merge import SharingGroup
@@ -34,7 +33,6 @@ from optimizer.pasts import Place
 from optimizer.roles import Part
 from optimizer.template import START
 
-OPTION = "--html"
 _COLOURS = 6  # of shared parts, as the style has them
 _WIDEST = 26  # letters of a label
 _WINDOWS = 3  # drawn of each query
@@ -77,8 +75,7 @@ def write_explanation(
         Names, types or durations that do not fit the schema.
     """
     named = workload.analysis.text.source
-    check_place(path, OPTION, keep=(named, source) if source is not None else (named,), example=EXAMPLE)
-    write(page(workload, schema, source, timezone), path, OPTION)
+    write(page(workload, schema, source, timezone), path, EXPLAINED, [named, *([] if source is None else [source])])
 
 
 def page(

@@ -13,16 +13,14 @@ import pyarrow as pa
 
 from hamlet.errors import one_of
 from hamlet.output.columnar import csv_texts
-from hamlet.output.place import check_place
 from hamlet.output.result import Results
 from hamlet.pages.findings import bars, evidence_of_each
-from hamlet.pages.page import CHARTS, EXAMPLE, render, write
+from hamlet.pages.page import CHARTS, REPORTED, RunPage, render, write
 from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.evaluate import output_name
 from hamlet.patterns.match.run import parsed
 
-OPTION = "--report"
 _BARS = 120
 _SHOWN = 15  # rows of each statement in its table
 _EVIDENCE = 3  # rows of each statement with evidence
@@ -76,27 +74,20 @@ def question(clause: Clause, table: str, pattern: str) -> str:
     return f"{text} {_ROWS[clause.rows]}; behind a match the search {skip}."
 
 
-class MatchReport:
+class MatchReport(RunPage):
     """Writes a page about the rows of statements.
 
     Parameters
     ----------
     text, source : str
         The statements, and the name of their file.
-    path : path
-        Where the page goes.
-    keep : sequence of str
-        Files that it must not replace.
-
-    Raises
-    ------
-    OutputError
-        If a page cannot be written there.
+    path, keep
+        As of `RunPage`.
     """
 
     def __init__(self, text: str, source: str, path: str | os.PathLike[str], keep: Sequence[str]) -> None:
-        check_place(path, OPTION, keep=[*keep, source], example=EXAMPLE)
-        self._text, self._source, self._path = text, source, path
+        super().__init__(path, [*keep, source])
+        self._text, self._source = text, source
 
     def write(self, results: Results, tables: Any, options: Mapping[str, Any], seconds: float) -> None:
         """Write the page."""
@@ -136,7 +127,7 @@ class MatchReport:
             events=stats.get("events"),
             matches=stats.get("matches", 0),
         )
-        write(page, self._path, OPTION)
+        write(page, self.path, REPORTED)
 
     def _shown(
         self, script: Script, statement: Statement | None, name: str, rows: pa.Table, charts: list[dict[str, Any]]

@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 
 from hamlet.notation.notation import Work
-from hamlet.output.place import check_place
-from hamlet.pages.page import EXAMPLE, render, write
-
-OPTION = "--html"
+from hamlet.pages.page import EXPLAINED, render, write
 
 
 def write_explanation(work: Work, path: str | os.PathLike[str]) -> None:
     """Write the page; OutputError where it cannot be written there."""
-    check_place(path, OPTION, keep=(work.source,), example=EXAMPLE)
     plan = work.plan
     page = render(
         "notation.html",
@@ -28,4 +24,4 @@ def write_explanation(work: Work, path: str | os.PathLike[str]) -> None:
         columns=["time", *plan.rows.names],
         slicer=work.notation.slicer(work.tree),
     )
-    write(page, path, OPTION)
+    write(page, path, EXPLAINED, [work.source])

@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from hamlet.errors import OutputError
 from hamlet.output.place import check_place
 from hamlet.version import __version__
 
-EXAMPLE = "page.html"  # what a page may be called
+_EXAMPLE = "page.html"  # what a page may be called
+EXPLAINED, REPORTED = "--html", "--report"  # who asks for a page
 
 CHARTS = ("uPlot.min.css",), ("uPlot.iife.min.js", "charts.js")  # styles and scripts of a page with charts
 GRAPHS = ("graph.css",), ("dagre.min.js", "graph.js")  # and of one with graphs
@@ -57,9 +58,30 @@ def render(template: str, styles: Sequence[str], scripts: Sequence[str], data: A
     )
 
 
-def write(page: str, path: str | os.PathLike[str], option: str) -> None:
-    """Write a page so that no half of it is ever seen; raises OutputError where that fails."""
-    place = check_place(path, option, example=EXAMPLE)
+class RunPage:
+    """Writes a page about a run.
+
+    Parameters
+    ----------
+    path : path
+        Where the page goes.
+    keep : iterable of str
+        Files that it must not replace.
+
+    Raises
+    ------
+    OutputError
+        If a page cannot be written there; known before the run.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], keep: Iterable[str]) -> None:
+        check_place(path, REPORTED, keep, example=_EXAMPLE)
+        self.path = path
+
+
+def write(page: str, path: str | os.PathLike[str], option: str, keep: Iterable[str] = ()) -> None:
+    """Write a page so that no half of it is ever seen, and in place of no file to keep; raises OutputError."""
+    place = check_place(path, option, keep, example=_EXAMPLE)
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", newline="\n", dir=place.parent, suffix=".html", delete=False

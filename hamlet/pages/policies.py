@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.output.columnar import csv_texts
-from hamlet.output.place import check_place
 from hamlet.pages.findings import Why, evidence_of_each
-from hamlet.pages.page import CHARTS, EXAMPLE, render, write
+from hamlet.pages.page import CHARTS, EXPLAINED, REPORTED, RunPage, render, write
 from hamlet.policies.plan.explaining import CLASSES, Shown, worst
 
 _WORST = dict(zip(CLASSES, ("nothing", *(f"memory {each}" for each in CLASSES[1:-1]), "unbounded memory"), strict=True))
@@ -42,7 +41,6 @@ def explanation(
     OutputError
         The page cannot be written there.
     """
-    check_place(path, "--html", keep=(signature,), example=EXAMPLE)
     shown: list[dict[str, Any]] = [
         {
             "name": name,
@@ -66,33 +64,25 @@ def explanation(
         worst=_WORST[max((each["memory"] for each in shown), key=CLASSES.index)],
         classes=CLASSES,
     )
-    write(page, path, "--html")
+    write(page, path, EXPLAINED, [signature])
 
 
-class ViolationReport:
+class ViolationReport(RunPage):
     """Watches the rows of policies, and writes a page about them.
 
     Parameters
     ----------
     policies : sequence of (str, str, str, sequence of str)
         Name, text, what a row is (``violations``), and the columns of a valuation.
-    path : path
-        Where the page goes.
-    keep : sequence of str
-        Files that it must not replace.
-
-    Raises
-    ------
-    OutputError
-        If a page cannot be written there.
+    path, keep
+        As of `RunPage`.
     """
 
     def __init__(
         self, policies: Sequence[tuple[str, str, str, Sequence[str]]], path: str | os.PathLike[str], keep: Sequence[str]
     ) -> None:
-        check_place(path, "--report", keep=keep, example=EXAMPLE)
+        super().__init__(path, keep)
         self._policies = policies
-        self._path = path
         self._counts = [0] * len(policies)
         self._times: list[Counter[int]] = [Counter() for _ in policies]
         self._spans: list[tuple[int, int] | None] = [None] * len(policies)  # ticks of the first and the last row
@@ -188,7 +178,7 @@ class ViolationReport:
             policies=shown,
             kind=kinds.pop() if len(kinds := {what for _, _, what, _ in self._policies}) == 1 else "rows",
         )
-        write(page, self._path, "--report")
+        write(page, self.path, REPORTED)
 
     def _bars(self, place: int) -> dict[str, Any]:
         """Counts of equal lengths of time: ``bars``, and the ``times`` where they begin and end."""

@@ -23,20 +23,18 @@ from hamlet.input.events import EventSource
 from hamlet.language.printing import to_text
 from hamlet.language.query import Aggregate, Attribute, Query, Taken
 from hamlet.output.digits import short_text
-from hamlet.output.place import check_place
 from hamlet.output.query_part import query_rows
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.result import Results
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
 from hamlet.pages.findings import MOST_EVENTS, bars, evidence_of, over_time
-from hamlet.pages.page import CHARTS, EXAMPLE, render, write
+from hamlet.pages.page import CHARTS, REPORTED, RunPage, render, write
 from hamlet.pages.question import question
 from hamlet.pages.series import MOST_POINTS, Sample, query_lines
 from hamlet.pages.timeline import axis, tick_text
 from hamlet.planner.workload import Workload
 
-OPTION = "--report"
 _MOST_ASKED = 30  # queries in the table at the top
 _MOST_STEPS = 60  # of a row's evidence; of more, some trends are shown
 _MOST_EVIDENCE = 12  # rows with evidence, of all queries
@@ -66,7 +64,7 @@ RUN_STAGES = {
 }
 
 
-class Report:
+class Report(RunPage):
     """Watches a run and writes its page.
 
     Parameters
@@ -76,16 +74,10 @@ class Report:
     options : Options
     path : path
         Where the page goes.
-
-    Raises
-    ------
-    OutputError
-        If a page cannot be written there; known before the run.
     """
 
     def __init__(self, workload: Workload, source: EventSource, options: Options, path: str | os.PathLike[str]) -> None:
-        check_place(path, OPTION, keep=(workload.analysis.text.source, source.name), example=EXAMPLE)
-        self.path = path
+        super().__init__(path, [workload.analysis.text.source, source.name])
         self._workload = workload
         self._input = source.name
         self._condition = source.condition
@@ -105,7 +97,7 @@ class Report:
         """Write the page."""
         settings = settings_of(self._options, where=self._condition)
         text = page(self._workload, self._input, settings, results, self._activity, self._decisions)
-        write(text, self.path, OPTION)
+        write(text, self.path, REPORTED)
 
 
 def page(

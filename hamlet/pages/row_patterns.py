@@ -6,15 +6,13 @@ import os
 from typing import Any
 
 from hamlet.errors import WorkloadError
-from hamlet.output.place import check_place
 from hamlet.pages.drawing import Arrow, State, drawing
-from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
+from hamlet.pages.page import EXPLAINED, GRAPHS, render, write
 from hamlet.patterns.automaton.compile import ACCEPT, AT_END, AT_START, COUNTED, ENDLESS, SPLIT, Program
 from hamlet.patterns.match.evaluate import Meaning
 from hamlet.patterns.match.explain import conditions_of, facts_of
 from hamlet.patterns.match.run import meanings, parsed
 
-OPTION = "--html"
 _MOST_DRAWN = 60  # states; a pattern that counts to a thousand is no drawing
 
 
@@ -28,7 +26,6 @@ def write_explanation(text: str, source: str, path: str | os.PathLike[str], dial
     WorkloadError
         With all mistakes in the text that can be seen without tables.
     """
-    check_place(path, OPTION, keep=(source,), example=EXAMPLE)
     script = parsed(text, dialect, source)
     reports = script.reports()
     found = meanings(script, reports)
@@ -61,7 +58,7 @@ def write_explanation(text: str, source: str, path: str | os.PathLike[str], dial
         text=text.strip(),
         clauses=clauses,
     )
-    write(page, path, OPTION)
+    write(page, path, EXPLAINED, [source])
 
 
 def _automaton(meaning: Meaning, label: str) -> dict[str, Any]:

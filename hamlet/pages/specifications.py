@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hamlet.output.place import check_place
 from hamlet.pages.findings import Why, evidence_of_each
-from hamlet.pages.page import CHARTS, EXAMPLE, render, write
+from hamlet.pages.page import CHARTS, REPORTED, RunPage, render, write
 
 _BARS = 120
 _SECOND = 1_000_000_000  # ns
@@ -96,22 +95,15 @@ class _Watched:
     clock_text: Callable[[int], str] = str
 
 
-class SpecificationReport:
+class SpecificationReport(RunPage):
     """Watches the rows of specifications, and writes a page about them.
 
     Parameters
     ----------
     specifications : sequence of (str, str, mapping of int to (str, str), mapping of int to str)
         Name, text, and by their number the triggers (name, text) and the names of the streams of numbers.
-    path : path
-        Where the page goes.
-    keep : sequence of str
-        Files that it must not replace.
-
-    Raises
-    ------
-    OutputError
-        If a page cannot be written there.
+    path, keep
+        As of `RunPage`.
     """
 
     def __init__(
@@ -120,8 +112,7 @@ class SpecificationReport:
         path: str | os.PathLike[str],
         keep: Sequence[str],
     ) -> None:
-        check_place(path, "--report", keep=keep, example=EXAMPLE)
-        self._path = path
+        super().__init__(path, keep)
         self._watched = [
             _Watched(
                 name,
@@ -215,7 +206,7 @@ class SpecificationReport:
             specifications=shown,
             triggers=[each for one in shown for each in one["triggers"]],
         )
-        write(page, self._path, "--report")
+        write(page, self.path, REPORTED)
 
     def _shown(self, watched: _Watched, charts: list[dict[str, Any]]) -> dict[str, Any]:
         first, last = watched.first or 0, watched.last

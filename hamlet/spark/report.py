@@ -19,11 +19,10 @@ from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count_distinct, pmod, xxhash64
 
-from hamlet.output.place import check_place
 from hamlet.output.query_part import query_results
 from hamlet.output.query_rows import QueryRows
-from hamlet.pages.page import EXAMPLE, write
-from hamlet.pages.report import OPTION, REST, page, settings_of
+from hamlet.pages.page import REPORTED, RunPage, write
+from hamlet.pages.report import REST, page, settings_of
 from hamlet.pages.series import MOST_BINS, Sample
 from hamlet.parallel.routing.routing import MOST_CLASSES
 from hamlet.planner.workload import Workload
@@ -47,7 +46,7 @@ _MEANINGS = {
 _IN_PARALLEL = "Seconds on the clock; {slices} slices, side by side as far as there are cores."
 
 
-class JobReport:
+class JobReport(RunPage):
     """Watches a batch job and writes its page.
 
     Parameters
@@ -57,17 +56,11 @@ class JobReport:
         The names of the input.
     options : Batch
         Of which `report` is where the page goes.
-
-    Raises
-    ------
-    OutputError
-        If a page cannot be written there; known before the job.
     """
 
     def __init__(self, workload: Workload, sources: Sequence[str], options: Batch) -> None:
         assert options.report is not None
-        self._path = options.report
-        check_place(self._path, OPTION, keep=(workload.analysis.text.source, *sources), example=EXAMPLE)
+        super().__init__(options.report, [workload.analysis.text.source, *sources])
         self._workload = workload
         self._source = ", ".join(sources)
         self._settings = settings_of(options.run, where=options.where, balance=options.balance)
@@ -117,7 +110,7 @@ class JobReport:
             meanings=_MEANINGS,
             note_on_time=_IN_PARALLEL.format(slices=job.partitions),
         )
-        write(text, self._path, OPTION)
+        write(text, self.path, REPORTED)
 
     def write_layers(self, done: Sequence[Done], seen: Stats, found: Mapping[str, Any], began: float) -> None:
         """Write the page about a job of several units.
@@ -155,7 +148,7 @@ class JobReport:
             meanings=_MEANINGS,
             note_on_time=_IN_PARALLEL.format(slices=done[0].job.partitions),
         )
-        write(text, self._path, OPTION)
+        write(text, self.path, REPORTED)
 
     def _stages(self, job: Job, seconds: Mapping[str, float]) -> dict[str, float]:
         """Seconds by stage; computing is cut in two where Spark's first stage is the scan of all classes."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hamlet.output.place import check_place
 from hamlet.pages.drawing import Arrow, State, drawing
-from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
+from hamlet.pages.page import EXPLAINED, GRAPHS, render, write
 from hamlet.streams.explain import amount_text, edges, kept_text, total_lines, window_text
 from hamlet.streams.memory import Memory, StreamMemory, declaration_text, memory, pacing_text
 from hamlet.streams.program.ir import Kind, Program
 from hamlet.streams.specification import Specification
 
-OPTION = "--html"
 _MOST_DRAWN = 200  # streams
 _LONGEST = 22  # letters of a box
 
@@ -35,8 +33,7 @@ def write_specification(specification: Specification, path: str | os.PathLike[st
     OutputError
         The page cannot be written there.
     """
-    check_place(path, OPTION, keep=(specification.source,), example=EXAMPLE)
-    write(page(specification), path, OPTION)
+    write(page(specification), path, EXPLAINED, [specification.source])
 
 
 def page(specification: Specification) -> str:
