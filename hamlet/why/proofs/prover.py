@@ -15,7 +15,7 @@ from hamlet.policies.syntax import formula as mfotl
 from hamlet.why.claims import in_order
 from hamlet.why.proofs.cells import parameters_of
 from hamlet.why.proofs.points import within
-from hamlet.why.proofs.truth import Scope, Three, Timed, Truths, connected, cost, is_dual, is_past, neighbour
+from hamlet.why.proofs.truth import Connective, Scope, Three, Timed, Truths, cost, is_dual, is_past, neighbour, operands
 from hamlet.why.proofs.values import Valuation, key_of
 
 
@@ -211,23 +211,15 @@ class Prover:
                 for point in range(low, high + 1):
                     yield from self._of_between(formula, v, scope, point, node.holds)
 
-    def _of_connective(
-        self,
-        formula: mfotl.And | mfotl.Or | mfotl.Implies | mfotl.Equiv,
-        v: Valuation,
-        scope: Scope,
-        low: int,
-        high: int,
-    ) -> Iterator[_Asked]:
-        cheap, dear = sorted((formula.left, formula.right), key=cost)
-        swapped = cheap is not formula.left
+    def _of_connective(self, formula: Connective, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[_Asked]:
+        cheap, dear, value = operands(formula)
         for first, last, one in self._truths.of(cheap, v, scope, low, high):
-            if (connected(formula, None, one) if swapped else connected(formula, one, None)) is not None:
+            if value(one, None) is not None:
                 yield cheap, v, scope, first, last
                 continue
             for start, end, two in self._truths.of(dear, v, scope, first, last):
                 yield dear, v, scope, start, end
-                if (connected(formula, two, None) if swapped else connected(formula, None, two)) is None:
+                if value(None, two) is None:
                     yield cheap, v, scope, start, end
 
     def _of_cells(

@@ -22,6 +22,7 @@ from hamlet.why.proofs.points import Points, Run, at, joined, within
 from hamlet.why.proofs.values import Others, Unknown, Valuation, fits, key_of, pattern_of, test
 
 Three = bool | None
+Connective = mfotl.And | mfotl.Or | mfotl.Implies | mfotl.Equiv
 Timed = mfotl.Since | mfotl.Until | mfotl.Trigger | mfotl.Release
 Asked = set[tuple[int, int]]  # ids of formulas and time-points
 
@@ -181,25 +182,15 @@ class Truths:
 
     # ----------------------------------------------------------------------------------------- connectives
 
-    def _connective(
-        self,
-        formula: mfotl.And | mfotl.Or | mfotl.Implies | mfotl.Equiv,
-        v: Valuation,
-        scope: Scope,
-        low: int,
-        high: int,
-    ) -> Iterator[Run]:
-        first, second = formula.left, formula.right
-        swapped = cost(first) > cost(second)
-        if swapped:
-            first, second = second, first
-        for start, end, one in self.of(first, v, scope, low, high):
-            alone = connected(formula, None, one) if swapped else connected(formula, one, None)
+    def _connective(self, formula: Connective, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+        cheap, dear, value = operands(formula)
+        for first, last, one in self.of(cheap, v, scope, low, high):
+            alone = value(one, None)
             if alone is not None:
-                yield start, end, alone
+                yield first, last, alone
                 continue
-            for begin, stop, two in self.of(second, v, scope, start, end):
-                yield begin, stop, connected(formula, two, one) if swapped else connected(formula, one, two)
+            for start, end, two in self.of(dear, v, scope, first, last):
+                yield start, end, value(one, two)
 
     # -------------------------------------------------------------------------------------------- temporal
 
@@ -372,9 +363,12 @@ _TABLES: dict[type, Callable[[Three, Three], Three]] = {
 }
 
 
-def connected(formula: mfotl.And | mfotl.Or | mfotl.Implies | mfotl.Equiv, one: Three, two: Three) -> Three:
-    """The value of a connective, by those of its operands."""
-    return _TABLES[type(formula)](one, two)
+def operands(formula: Connective) -> tuple[mfotl.Formula, mfotl.Formula, Callable[[Three, Three], Three]]:
+    """The cheaper operand of a connective, the other one, and its value by theirs."""
+    value = _TABLES[type(formula)]
+    if cost(formula.left) <= cost(formula.right):
+        return formula.left, formula.right, value
+    return formula.right, formula.left, lambda cheap, dear: value(dear, cheap)
 
 
 __all__ = [
@@ -384,11 +378,11 @@ __all__ = [
     "Truths",
     "at",
     "built_in",
-    "connected",
     "cost",
     "is_dual",
     "is_past",
     "neighbour",
+    "operands",
 ]
 
 
