@@ -16,7 +16,7 @@ from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import AttributeType, Semantics
 from hamlet.planner.aggregates import Layout, Types
 from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, is_over_events, most_taken
-from hamlet.planner.tables import SetWriter
+from hamlet.planner.tables import Writer
 from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
 
@@ -102,19 +102,15 @@ class MatchingTables:
 
 
 @dataclass
-class MatchingWriter(SetWriter):
+class MatchingWriter(Writer):
     """Writes the tables of one part of a query.
 
     Parameters
     ----------
     query : AnalysedQuery
     automaton : Automaton
-    program_of : callable
-        Compiles the conditions of a pair of neighbours.
-    references : callable
-        The attributes that the conditions of a pair read of the earlier and of the later event, whatever their types.
-    column_of : callable
-        Number of the event column for (variable, attribute).
+    program_of, references, column_of
+        As of `Writer`; pairs are of neighbours.
     layout, types, variables
         As for `empty_tables`.
     tables : MatchingTables
@@ -290,20 +286,7 @@ class MatchingWriter(SetWriter):
         return [each for each in self.kept if not isinstance(each, int)].index(key)
 
     def _predicate(self, place: int | tuple[int, int], pair: Pair) -> int:
-        """The number of the predicate of a pair, over the attributes that a state or a store keeps."""
-        kept = self.kept.setdefault(place, {})
-        if (place, pair) not in self.predicate_numbers:
-            for name in self.references(pair)[0]:
-                kept.setdefault(name, self.column_of(pair[0], name))
-            program = self.program_of(pair)
-            places = list(kept)
-            vector = [places.index(name) for name in program.vector_columns]
-            scalar = [self.column_of(pair[1], name) for name in program.scalar_columns]
-            self.predicate_numbers[place, pair] = len(self.tables.predicates)
-            self.tables.predicates.append(
-                (program, (self._members(vector)[0], len(vector)), (self._members(scalar)[0], len(scalar)))
-            )
-        return self.predicate_numbers[place, pair]
+        return self._predicate_over(place, self.kept.setdefault(place, {}), pair)
 
 
 def only_single_events(tables: MatchingTables) -> bool:

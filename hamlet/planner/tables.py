@@ -91,19 +91,31 @@ class _Tables(Protocol):
 
     members: list[int]
     guard_sets: list[tuple[int, int]]
+    predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]]
 
 
-class SetWriter:
-    """Writes ranges of numbers, and sets of guards, each once.
+class Writer:
+    """Writes ranges of numbers, sets of guards, and predicates of pairs, each once.
 
     Attributes
     ----------
     tables : QueryTables or MatchingTables
-    set_numbers : dict of frozenset of int to int
+    set_numbers, predicate_numbers : dict
+    program_of : callable
+        Compiles the conditions of a pair.
+    references : callable
+        The attributes that the conditions of a pair read of the earlier and of the later event, whatever is known of
+        their types, so that what stores keep does not depend on types.
+    column_of : callable
+        Number of the kernel's event column for (variable, attribute).
     """
 
     tables: _Tables
     set_numbers: dict[frozenset[int], int]
+    predicate_numbers: dict[tuple[object, Pair], int]
+    program_of: Callable[[Pair], Program]
+    references: Callable[[Pair], tuple[list[str], list[str]]]
+    column_of: Callable[[str, str], int]
 
     def _set(self, guards: frozenset[int]) -> int:
         """The number of a set of guards."""
@@ -119,22 +131,31 @@ class SetWriter:
         self.tables.members.extend(members)
         return begin, len(self.tables.members)
 
+    def _predicate_over(self, place: object, kept: dict[str, int], pair: Pair) -> int:
+        """The number of the predicate of a pair, over the attributes that a state or a store keeps."""
+        if (place, pair) not in self.predicate_numbers:
+            for name in self.references(pair)[0]:
+                kept.setdefault(name, self.column_of(pair[0], name))
+            program, places = self.program_of(pair), list(kept)
+            vector = [places.index(name) for name in program.vector_columns]
+            scalar = [self.column_of(pair[1], name) for name in program.scalar_columns]
+            self.predicate_numbers[place, pair] = len(self.tables.predicates)
+            self.tables.predicates.append(
+                (program, (self._members(vector)[0], len(vector)), (self._members(scalar)[0], len(scalar)))
+            )
+        return self.predicate_numbers[place, pair]
+
 
 @dataclass
-class TableWriter(SetWriter):
+class TableWriter(Writer):
     """Writes the tables of one query.
 
     Parameters
     ----------
     template : Template
     adjacent : mapping of (earlier variable, later variable) to conditions
-    program_of : callable
-        Compiles the conditions of a pair.
-    references : callable
-        The attributes that the conditions of a pair read of the earlier and of the later event, whatever is known of
-        their types, so that what stores keep does not depend on types.
-    column_of : callable
-        Number of the kernel's event column for (variable, attribute).
+    program_of, references, column_of
+        As of `Writer`.
     keys_of : callable
         The searches that answer the predicate of a pair; empty where only a scan does.
     key_program : callable
@@ -160,7 +181,7 @@ class TableWriter(SetWriter):
     feeders: list[set[int]] = field(default_factory=list)  # cell -> the states whose sums are added to it
     merging: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)  # stores without predicates
     looked_back: dict[int, int] = field(default_factory=dict)  # state -> store of single events
-    predicate_numbers: dict[tuple[int, Pair], int] = field(default_factory=dict)
+    predicate_numbers: dict[tuple[object, Pair], int] = field(default_factory=dict)
     index_numbers: dict[tuple[int, Pair, frozenset[int], str], int] = field(default_factory=dict)
 
     def write(self) -> QueryTables:
@@ -297,19 +318,8 @@ class TableWriter(SetWriter):
 
     def _predicate(self, store: int, pair: Pair) -> int:
         if (store, pair) not in self.predicate_numbers:
-            kept = self.store_columns[store]
-            for name in self.references(pair)[0]:
-                kept.setdefault(name, self.column_of(pair[0], name))
-            program = self.program_of(pair)
-            places = list(kept)
-            vector = [places.index(name) for name in program.vector_columns]
-            scalar = [self.column_of(pair[1], name) for name in program.scalar_columns]
-            self.predicate_numbers[store, pair] = len(self.tables.predicates)
             self.tables.predicate_pairs.append(pair)
-            self.tables.predicates.append(
-                (program, (self._members(vector)[0], len(vector)), (self._members(scalar)[0], len(scalar)))
-            )
-        return self.predicate_numbers[store, pair]
+        return self._predicate_over(store, self.store_columns[store], pair)
 
     def _index(self, store: int, pair: Pair, guards: frozenset[int], keys: Keys) -> int:
         """The index of a guarded transition."""

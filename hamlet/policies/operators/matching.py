@@ -68,6 +68,11 @@ class Match(Node):
     ) -> None:
         super().__init__(types, children)
         self._letters, self._automaton, self._interval = letters, automaton, interval
+        self.kept = self._kept_at_first()
+
+    def _kept_at_first(self) -> dict[str, Relation]:
+        """What is kept before the first time-point."""
+        raise NotImplementedError
 
     def _run(
         self, times: Sequence[int], batch: Sequence[Relation], base: int, unbound: Runs, known: Mapping[Codes, Runs]
@@ -145,17 +150,9 @@ class Match(Node):
 class MatchPast(Match):
     """MATCHP: it matches from a time-point in the interval to here."""
 
-    def __init__(
-        self,
-        children: tuple[Node, ...],
-        letters: tuple[Letter, ...],
-        automaton: Automaton,
-        interval: tuple[int, int | None],
-        types: tuple[Type, ...],
-    ) -> None:
-        super().__init__(children, letters, automaton, interval, types)
+    def _kept_at_first(self) -> dict[str, Relation]:
         # Two more columns: state and time of beginning; a valuation without runs has the state -1.
-        self.kept = {"nobody": empty(2), "runs": empty(self.width + 2)}
+        return {"nobody": empty(2), "runs": empty(self.width + 2)}
 
     def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
         """The types of the columns of what is kept; None is a state or a time."""
@@ -184,16 +181,8 @@ class MatchPast(Match):
 class MatchFuture(Match):
     """MATCHF: it matches from here to a time-point in the interval. Read from the last time-point to the first."""
 
-    def __init__(
-        self,
-        children: tuple[Node, ...],
-        letters: tuple[Letter, ...],
-        automaton: Automaton,
-        interval: tuple[int, int | None],
-        types: tuple[Type, ...],
-    ) -> None:
-        super().__init__(children, letters, automaton, interval, types)
-        self.kept = {f"letter{place}": empty(child.width) for place, child in enumerate(children)}
+    def _kept_at_first(self) -> dict[str, Relation]:
+        return {f"letter{place}": empty(child.width) for place, child in enumerate(self.children)}
 
     def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
         """The types of the columns of what is kept: the children's relations at undecided time-points."""
