@@ -28,12 +28,11 @@ from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import Once
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.session import guarded, watched
-from hamlet.spark.sliced import CLOSED, Timing, Work, as_read, given, in_order, whole
+from hamlet.spark.sliced import CLOSED, Timing, Work, as_read, decided, given, in_order, whole
 from hamlet.spark.slices import Batches, in_slices, mapped
 
 _END = 1 << 62
 _AT_ONCE = 1 << 17  # events that a monitor is given
-_NONE = {"rows": None, "events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0}
 Place = tuple[Path, str]  # where rows go, and as the user wrote it
 
 
@@ -150,7 +149,7 @@ class EndingWork(Work, Timing, Protocol):
 def closed_once(work: EndingWork, events: DataFrame) -> DataFrame:
     """What slices decide of events that end, as `hamlet.spark.sliced.CLOSED`; columns as the work reads them."""
 
-    def decided(batches: Batches) -> Batches:
+    def task(batches: Batches) -> Batches:
         first, latest, read = _END, -_END, 0
         parts: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
@@ -165,14 +164,14 @@ def closed_once(work: EndingWork, events: DataFrame) -> DataFrame:
                 for start in range(0, ordered.num_rows, _AT_ONCE):
                     yield from _closed(slice, monitor.push(*given(ordered.slice(start, _AT_ONCE))))
             yield from _closed(slice, monitor.end(latest))
-        yield pa.RecordBatch.from_pylist([{**_NONE, "bucket": COUNTS, "events": read}], CLOSED)
+        yield pa.RecordBatch.from_pylist([decided(COUNTS, None, events=read)], CLOSED)
 
-    return mapped(in_slices(packets_of(work, events), work.slices), decided, from_arrow_schema(CLOSED))
+    return mapped(in_slices(packets_of(work, events), work.slices), task, from_arrow_schema(CLOSED))
 
 
 def _closed(slice: int, rows: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in rows:
-        yield pa.RecordBatch.from_pylist([{**_NONE, "bucket": slice, "rows": as_bytes(batch)}], CLOSED)
+        yield pa.RecordBatch.from_pylist([decided(slice, as_bytes(batch))], CLOSED)
 
 
 def written_slices(sink: Sink, rows: DataFrame, place: Place) -> tuple[int, int]:

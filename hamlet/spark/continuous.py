@@ -54,7 +54,7 @@ from hamlet.spark.packets import from_bytes
 from hamlet.spark.rows import Presenter, result_batches, write_files
 from hamlet.spark.scaling import STATE, Plan, loaded
 from hamlet.spark.session import guarded
-from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work
+from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
 
@@ -136,11 +136,10 @@ def closed(work: Work, events: DataFrame, plan: Plan | None = None, initial: str
 
 def _closed_rows(cell: int, slice: Slice) -> Iterator[dict[str, Any]]:
     """What a slice decides, and what it has counted, as rows of `CLOSED`."""
-    none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": cell, "load": 0}
     for bucket, data in slice.closed():
-        yield {"bucket": bucket, "rows": data, **none}
-    counts = {name: getattr(slice, name) for name in ("late_events", "kept_bytes", "latest")}
-    yield {"bucket": COUNTS, "rows": None, "events": slice.read, **counts, "cell": cell, "load": slice.load}
+        yield decided(bucket, data, cell=cell)
+    counts = {name: getattr(slice, name) for name in ("late_events", "kept_bytes", "latest", "load")}
+    yield decided(COUNTS, None, events=slice.read, cell=cell, **counts)
 
 
 class _Processor(StatefulProcessor):
@@ -193,8 +192,8 @@ class _Processor(StatefulProcessor):
         """Spark's name for the end."""
 
 
-def frame_of(work: TimedWork, decided: DataFrame) -> DataFrame:
-    """Result rows of what slices decide, of which `decided` is `CLOSED`."""
+def frame_of(work: TimedWork, found: DataFrame) -> DataFrame:
+    """Result rows of what slices decide, of which `found` is `CLOSED`."""
     spoken = pa.schema([pa.field(each.name, plain_in_spark(each.type)) for each in typed_schema(work.rows)])
 
     def rows(batches: Batches) -> Batches:
@@ -203,7 +202,7 @@ def frame_of(work: TimedWork, decided: DataFrame) -> DataFrame:
                 for part in from_bytes(data):
                     yield typed_rows(part).cast(spoken)
 
-    return mapped(decided, rows, from_arrow_schema(spoken, prefer_timestamp_ntz=True))
+    return mapped(found, rows, from_arrow_schema(spoken, prefer_timestamp_ntz=True))
 
 
 # --------------------------------------------------------------------------------------------------- queries

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Unpack, overload
+from typing import Any, Unpack, cast, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -143,14 +143,14 @@ def submit(workload: Any, source: Any, output: str, **options: Any) -> dict[str,
     JobError
         If Spark cannot finish the job.
     """
-    match workload:
-        case Policy():
-            return policies.submit(workload, source, output, **options)
-        case Specification():
-            return specifications.submit(workload, source, output, **options)
-        case str():
-            return patterns.submit(workload, source, output, **options)
-    return _submit_queries(workload, source, output, **options)
+    room = _room_of(workload)
+    return (_submit_queries if room is None else room.submit)(workload, source, output, **options)
+
+
+def _room_of(workload: Any) -> Any:
+    """What has the jobs of another notation; None for queries."""
+    rooms = {Policy: policies, Specification: specifications, str: patterns}
+    return next((room for kind, room in rooms.items() if isinstance(workload, kind)), None)
 
 
 def _submit_queries(
@@ -296,13 +296,9 @@ def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **op
     WorkloadError, DataError, OptionError, OutputError, UnsupportedError, JobError
         As `submit`; DataError at a late event.
     """
-    match workload:
-        case Policy():
-            return policies.submit_stream(workload, source, output, checkpoint, **options)
-        case Specification():
-            return specifications.submit_stream(workload, source, output, checkpoint, **options)
-        case str():
-            return patterns.submit_stream(workload, source, output, checkpoint, **options)
+    room = _room_of(workload)
+    if room is not None:
+        return cast("dict[str, Any]", room.submit_stream(workload, source, output, checkpoint, **options))
     chosen = job_of(Stream, Options, options)
     sources = sources_of(source)
 

@@ -29,7 +29,7 @@ from hamlet.parallel.routing.routing import Ownership, Router, Slicing
 from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times, engine_batches
 from hamlet.spark.packets import as_bytes, from_bytes
-from hamlet.spark.sliced import PACKED, joined, unjoined
+from hamlet.spark.sliced import Slice, joined, told, unjoined
 from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
 
 UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told
@@ -58,11 +58,7 @@ def packed(
             part = events.take(pa.array(found.rows[mine]))
             head = pa.array(found.masks[mine])
             packets[slice] = as_bytes(pa.RecordBatch.from_arrays([head, *part.columns], [MASK, *part.schema.names]))
-        read = [events.num_rows, *[0] * (slicing.slices - 1)]
-        told = [int(times.min())] * slicing.slices, [int(times.max())] * slicing.slices
-        columns = [range(slicing.slices), *told, read, packets]
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+        yield told(times, packets)
 
 
 class _PartialEngine(Engine):
@@ -95,7 +91,7 @@ class _PartialEngine(Engine):
         return []
 
 
-class Online:
+class Online(Slice):
     """The engines of a slice, one per class of queries, through one micro-batch.
 
     Parameters
@@ -121,8 +117,8 @@ class Online:
         late: str,
         saved: bytes | None = None,
     ) -> None:
+        super().__init__()
         self._lateness = lateness
-        self.latest: int | None = None
         self._slices, self._tops = slicing.slices, shipment.tops
         parts = [part_of(shipment.workload, route.queries) for route in routes]
         if saved is None:
@@ -138,26 +134,22 @@ class Online:
             if saved is None:
                 engine.open(compiled.schema)
         self._dropped_before = self._dropped()
-        self.read = self.load = 0
 
-    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:  # noqa: ARG002
-        """A row of `PACKED`: events of this micro-batch, in any order.
+    def received(self, events: pa.RecordBatch) -> int:
+        """Take events of this micro-batch, in any order.
 
         Raises
         ------
         DataError
             At an event before the watermark of the micro-batch before, unless late events are dropped.
         """
-        self.read += read
-        self.latest = latest if self.latest is None else max(latest, self.latest)
-        for batch in [] if events is None else from_bytes(events):
-            self.load += batch.num_rows
-            masks = batch.column(0).to_numpy()
-            rest = batch.select(batch.schema.names[1:])
-            for bit, engine in enumerate(self._engines):
-                chosen = (masks >> bit) & 1 != 0
-                if chosen.any():
-                    engine.push_columns(rest if chosen.all() else rest.filter(pa.array(chosen)))
+        masks = events.column(0).to_numpy()
+        rest = events.select(events.schema.names[1:])
+        for bit, engine in enumerate(self._engines):
+            chosen = (masks >> bit) & 1 != 0
+            if chosen.any():
+                engine.push_columns(rest if chosen.all() else rest.filter(pa.array(chosen)))
+        return int(events.num_rows)
 
     def closed(self) -> Iterator[tuple[int, bytes]]:
         """Partial rows of the windows that this micro-batch closes."""

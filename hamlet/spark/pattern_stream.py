@@ -22,7 +22,7 @@ from hamlet.language.schema import Clock
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.matcher import Matcher
 from hamlet.spark.continuous import closed, frame_of
-from hamlet.spark.sliced import TimedWork
+from hamlet.spark.sliced import Submonitor, TimedWork
 
 SOURCE = "hamlet_source"
 
@@ -130,12 +130,8 @@ class PatternWork(TimedWork):
 
     def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Rows of a partition go to one slice."""
-        if self.slices == 1:
-            return np.ones((events.num_rows, 1), np.bool_)
         hashes = self._computed(events, f"hash({', '.join(self._clause.keys)})").to_numpy(zero_copy_only=False)
-        found = np.zeros((events.num_rows, self.slices), np.bool_)
-        found[np.arange(events.num_rows), (hashes % np.uint64(self.slices)).astype(np.int64)] = True
-        return found
+        return self.by_hash(np.ones(events.num_rows, np.bool_), hashes)
 
     def monitor(self, slice: int, first: int, saved: bytes | None) -> PatternSlice:  # noqa: ARG002
         """The matcher of a slice."""
@@ -158,33 +154,23 @@ class PatternWork(TimedWork):
         return str(self.time_of(tick))
 
 
-class PatternSlice:
+class PatternSlice(Submonitor):
     """A matcher over the rows of a slice."""
 
-    points = 0  # its rows number none
-
     def __init__(self, work: PatternWork, matcher: Matcher) -> None:
-        self._work, self._matcher = work, matcher
-
-    @property
-    def kept_bytes(self) -> int:
-        """What live starts still need."""
-        return self._matcher.held["bytes"]
+        super().__init__(matcher)
+        self._work = work
 
     def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:  # noqa: ARG002
         """Take rows."""
-        return self._rows(self._matcher.push(events))
+        return self._rows(self._monitor.push(events))
 
     def advance(self, tick: int) -> list[pa.RecordBatch]:
         """No row before a time will come."""
-        return self._rows(self._matcher.advance(self._work.time_of(tick)))
+        return self._rows(self._monitor.advance(self._work.time_of(tick)))
 
     def _rows(self, found: list[dict[str, Any]]) -> list[pa.RecordBatch]:
         if not found:
             return []
         rows: list[pa.RecordBatch] = pa.Table.from_pylist(found, self._work.rows).to_batches()
         return rows
-
-    def save(self) -> bytes:
-        """The matcher."""
-        return self._matcher.save()

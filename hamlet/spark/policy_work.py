@@ -33,7 +33,7 @@ from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.syntax.formula import Formula, per_second_of
 from hamlet.spark.policy_tasks import shipment_of
-from hamlet.spark.sliced import TimedWork, joined, unjoined
+from hamlet.spark.sliced import Submonitor, TimedWork, joined, unjoined
 
 
 def check_verdicts(options: OnlineOptions) -> None:
@@ -114,8 +114,6 @@ class PolicyWork(TimedWork):
 
     def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Which slices need which events."""
-        if self.slices == 1:
-            return np.ones((events.num_rows, 1), np.bool_)
         needs = np.zeros((events.num_rows, self.slices), np.bool_)
         for chunk in self._chunks(events):
             for slice, part in enumerate(self.slicer.route(chunk)):
@@ -136,14 +134,16 @@ class PolicyWork(TimedWork):
         return time_text(tick, self._clock)
 
 
-class PolicySlice:
+class PolicySlice(Submonitor):
     """A monitor over the events of a slice."""
+
+    _monitor: Monitor
 
     def __init__(self, work: PolicyWork, policy: Policy, slice: int, saved: bytes | None) -> None:
         self._work, self._slice = work, slice
         before, monitor = (b"0", None) if saved is None else unjoined(saved)
         self._before = int(before)  # time-points of a monitor that began earlier, where this one goes on
-        self._monitor = Monitor(policy, **work.options) if monitor is None else Monitor.restore(policy, monitor)
+        super().__init__(Monitor(policy, **work.options) if monitor is None else Monitor.restore(policy, monitor))
 
     @property
     def points(self) -> int:
@@ -153,11 +153,6 @@ class PolicySlice:
     @points.setter
     def points(self, points: int) -> None:
         self._before = points - self._monitor._runner.points
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the monitor keeps."""
-        return self._monitor.held["bytes"]
 
     def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:  # noqa: ARG002
         """Take events; a step has no type, so it belongs to its time-point and to no relation."""
@@ -189,4 +184,4 @@ class PolicySlice:
 
     def save(self) -> bytes:
         """The monitor, and how many time-points there were before it."""
-        return joined([str(self._before).encode(), self._monitor.save()])
+        return joined([str(self._before).encode(), super().save()])

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from hamlet.errors import LateError
 from hamlet.input.columns import Int64Array
+from hamlet.runtime.monitor import Monitor
 from hamlet.spark.events import engine_batches
 from hamlet.spark.packets import as_bytes, from_bytes
 
@@ -49,7 +50,7 @@ MINE, COPY, STEP = 1, 0, -1  # an event in its first slice, in others; a time wi
 _LENGTH = struct.Struct("<Q")
 
 
-class Slice(Protocol):
+class Slice(ABC):
     """The monitor of a slice through one micro-batch.
 
     Attributes
@@ -60,22 +61,34 @@ class Slice(Protocol):
         The latest time of the micro-batch, in ticks.
     """
 
-    read: int
-    load: int
-    latest: int | None
+    def __init__(self) -> None:
+        self.read = self.load = 0
+        self.latest: int | None = None
 
     @property
+    @abstractmethod
     def late_events(self) -> int: ...  # noqa: D102
 
     @property
+    @abstractmethod
     def kept_bytes(self) -> int: ...  # noqa: D102
 
-    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:
+    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:  # noqa: ARG002
         """A row of `PACKED`, in any order."""
+        self.read += read
+        self.latest = latest if self.latest is None else max(latest, self.latest)
+        for batch in [] if events is None else from_bytes(events):
+            self.load += self.received(batch)
 
+    @abstractmethod
+    def received(self, events: pa.RecordBatch) -> int:
+        """Take packed events; gives how many there are."""
+
+    @abstractmethod
     def closed(self) -> Iterator[tuple[int, bytes]]:
         """Buckets of rows that the micro-batch decides; called once, after all events."""
 
+    @abstractmethod
     def save(self) -> bytes:
         """What it keeps, for `Work.opened`."""
 
@@ -98,6 +111,21 @@ class Work(Protocol):
         """A slice, as the micro-batch before has left it."""
 
 
+def told(ticks: Int64Array, packets: Sequence[bytes | None]) -> pa.RecordBatch:
+    """Events of these times as `PACKED`, of which each slice gets a packet or none."""
+    count = len(packets)
+    times = [int(ticks.min())] * count, [int(ticks.max())] * count
+    columns = [range(count), *times, [len(ticks), *[0] * (count - 1)], packets]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+
+
+def decided(bucket: int, rows: bytes | None, **counts: int | None) -> dict[str, Any]:
+    """A row of `CLOSED`."""
+    none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0}
+    return {"bucket": bucket, "rows": rows, **none, **counts}
+
+
 def joined(parts: Iterable[bytes]) -> bytes:
     """Several pieces of bytes as one, for `unjoined`."""
     return b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
@@ -116,7 +144,7 @@ def unjoined(data: bytes) -> list[bytes]:
 # ------------------------------------------------------------------------------------------------- by time
 
 
-class Submonitor(Protocol):
+class Submonitor(ABC):
     """A monitor that gets events in order, once no earlier one can come.
 
     Attributes
@@ -125,19 +153,27 @@ class Submonitor(Protocol):
         The time-points that it was given, where its rows number them; the next one has this number.
     """
 
-    points: int
+    points = 0
+
+    def __init__(self, monitor: Monitor) -> None:
+        self._monitor = monitor
 
     @property
-    def kept_bytes(self) -> int: ...  # noqa: D102
+    def kept_bytes(self) -> int:
+        """What the monitor keeps."""
+        return self._monitor.held["bytes"]
 
+    @abstractmethod
     def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:
         """Take events, of which some are steps: times at which only other slices have an event."""
 
+    @abstractmethod
     def advance(self, tick: int) -> list[pa.RecordBatch]:
         """No event before a time will come."""
 
     def save(self) -> bytes:
         """What it is."""
+        return self._monitor.save()
 
 
 class Timing(Protocol):
@@ -184,7 +220,13 @@ class TimedWork(ABC):
 
     @abstractmethod
     def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Which slices need which events; of shape (rows, slices)."""
+        """Which of several slices need which events; of shape (rows, slices)."""
+
+    def by_hash(self, known: npt.NDArray[np.bool_], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """The needs where each of the known events goes to the slice of its hash, and the others to none."""
+        needs = np.zeros((len(known), self.slices), np.bool_)
+        needs[np.nonzero(known)[0], (hashes % np.uint64(self.slices)).astype(np.int64)] = True
+        return needs
 
     @abstractmethod
     def monitor(self, slice: int, first: int, saved: bytes | None) -> Submonitor:
@@ -210,13 +252,7 @@ class TimedWork(ABC):
             places = np.arange(row, row + len(ticks))
             row += len(ticks)
             parts = self._parts(events, ticks, orders, places)
-            packets = [as_bytes(part) if part.num_rows else None for part in parts]
-            count = self.slices
-            read = [len(ticks), *[0] * (count - 1)]
-            told = [int(ticks.min())] * count, [int(ticks.max())] * count
-            columns = [range(count), *told, read, packets]
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+            yield told(ticks, [as_bytes(part) if part.num_rows else None for part in parts])
 
     def _steps(self, ticks: Int64Array, orders: Int64Array | None) -> tuple[Any, Any]:
         """The first event of each step of time, and the step of each event."""
@@ -230,7 +266,7 @@ class TimedWork(ABC):
         self, events: pa.RecordBatch, ticks: Int64Array, orders: Int64Array | None, places: Int64Array
     ) -> Iterator[pa.RecordBatch]:
         """The events of each slice, and its steps, behind columns that say what they are."""
-        needs = self.needs(events)
+        needs = self.needs(events) if self.slices > 1 else np.ones((len(ticks), 1), np.bool_)
         firsts, steps = self._steps(ticks, orders)
         claimed = np.zeros(len(ticks), np.bool_)
         for slice in range(self.slices):
@@ -258,13 +294,13 @@ class TimedWork(ABC):
         return TimedSlice(self, slice, saved)
 
 
-class TimedSlice:
+class TimedSlice(Slice):
     """Events of a slice: judged, put in order, and given to the monitor once no earlier one can come."""
 
     def __init__(self, work: TimedWork, slice: int, saved: bytes | None) -> None:
+        super().__init__()
         self._work, self._slice = work, slice
-        self.read = self.load = self._late = 0
-        self.latest: int | None = None
+        self._late = 0
         self._first: int | None = None
         self._before: int | None = None  # the latest time of earlier micro-batches
         self._held: list[pa.RecordBatch] = []
@@ -308,13 +344,14 @@ class TimedSlice:
 
     def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:
         """A row of `PACKED`."""
-        self.read += read
-        self.latest = latest if self.latest is None else max(latest, self.latest)
         if self._monitor is None:
             self._first = first if self._first is None else min(first, self._first)
-        for batch in [] if events is None else from_bytes(events):
-            self.load += int(np.count_nonzero(batch.column(2).to_numpy() != STEP))
-            self._taken.append(batch)
+        super().take(first, latest, read, events)
+
+    def received(self, events: pa.RecordBatch) -> int:
+        """Take packed events; steps are none."""
+        self._taken.append(events)
+        return int(np.count_nonzero(events.column(2).to_numpy() != STEP))
 
     def closed(self) -> Iterator[tuple[int, bytes]]:
         """Rows that the micro-batch decides.

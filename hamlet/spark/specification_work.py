@@ -19,7 +19,7 @@ from hamlet.input.ticks import ticks_of
 from hamlet.input.widening import FRACTION
 from hamlet.language.schema import Clock
 from hamlet.parallel.routing.joint import hashes_of
-from hamlet.spark.sliced import TimedWork
+from hamlet.spark.sliced import Submonitor, TimedWork
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.clock import Times, clock_of_type, nanoseconds_of, text_of
 from hamlet.streams.monitor import time_column_of
@@ -81,16 +81,12 @@ class SpecificationWork(TimedWork):
 
     def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
         """Each event goes to the slice of its value; one without a value to none."""
-        if self.slices == 1:
-            return np.ones((events.num_rows, 1), np.bool_)
         column = events.column(self._column)
         known = column.is_valid().to_numpy(zero_copy_only=False)
         values = pc.drop_null(column)
         if pa.types.is_uint64(values.type):
             values = values.cast(pa.int64(), safe=False)
-        found = np.zeros((events.num_rows, self.slices), np.bool_)
-        found[np.nonzero(known)[0], (hashes_of(values, 0) % np.uint64(self.slices)).astype(np.int64)] = True
-        return found
+        return self.by_hash(known, hashes_of(values, 0))
 
     def monitor(self, slice: int, first: int, saved: bytes | None) -> SpecificationSlice:  # noqa: ARG002
         """The monitor of a slice, which starts with the first event of all slices."""
@@ -113,19 +109,14 @@ class SpecificationWork(TimedWork):
         return text_of(self.clock, tick * self.clock.tick)
 
 
-class SpecificationSlice:
+class SpecificationSlice(Submonitor):
     """A monitor over the events of a slice."""
 
-    points = 0  # its rows number none
+    _monitor: Monitor
 
     def __init__(self, work: SpecificationWork, monitor: Monitor) -> None:
-        self._work, self._monitor = work, monitor
-        self.form = monitor.form
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the monitor keeps."""
-        return self._monitor.held["bytes"]
+        super().__init__(monitor)
+        self._work, self.form = work, monitor.form
 
     def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:  # noqa: ARG002
         """Take events."""
@@ -146,10 +137,6 @@ class SpecificationSlice:
         monitor = self._monitor
         found = monitor.evaluator.take()
         return [self.form.batch(found, self._work.clock, monitor.start_at or 0)] if found else []
-
-    def save(self) -> bytes:
-        """The monitor."""
-        return self._monitor.save()
 
 
 def _clock_of(kind: pa.DataType, unit: str, column: str) -> Clock:

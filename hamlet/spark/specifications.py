@@ -259,33 +259,13 @@ def submit_stream(
     Parameters
     ----------
     spec : Specification
-    source : str
-        A folder of Parquet, CSV or JSON lines files; the first of them must be there, since it says of what type times
-        are.
     output : str
         A directory; rows are written as ``specification=<name>/part-<micro-batch>-<slice>.<format>``.
-    checkpoint : str
-        Where the job keeps its place and the monitors of its slices.
     slices : int, optional
         By default the session's parallelism; one where no input binds all streams, which the notes say.
     output_format : {'parquet', 'csv', 'json'}
-    input_format, delimiter, bad_rows, missing_columns, master, trigger, available_now, files_per_batch, verbose, conf,
-    log_level
-        As for `hamlet.spark.submit_stream`.
     **options
-        Of `hamlet.streams.Monitor`.
-
-    Returns
-    -------
-    dict
-        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
-
-    Raises
-    ------
-    HamletError
-        A user's mistake.
-    JobError
-        If Spark cannot go on.
+        Of `hamlet.streams.Monitor`; all else is as for `hamlet.spark.policies.submit_stream`.
     """
     chosen = job_of(SpecificationStream, Options, options)
     form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE, chosen.missing_columns)
