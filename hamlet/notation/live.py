@@ -13,7 +13,6 @@ from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Work
-from hamlet.output.columnar import Encoder, encoder_of
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.tenant import Pieces
@@ -85,12 +84,3 @@ class WorkTenant(MonitorTenant):
     def columns(self, place: int) -> Sequence[str]:  # noqa: ARG002
         """The columns of rows."""
         return list(self.monitor.rows_schema.names)
-
-    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
-        """Rows as text."""
-        named = {self.kind: self.names[place]} if lead else {}
-        return encoder_of(output_format, self.monitor.rows_schema.names, lead=named, header=header)
-
-    def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
-        """Rows as columns."""
-        return rows

@@ -17,7 +17,6 @@ from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
-from hamlet.output.columnar import Encoder, encoder_of
 from hamlet.output.time_text import time_text
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.lines import LogLines, PointOrder
@@ -254,16 +253,9 @@ class PolicyTenant(MonitorTenant):
             return runner.schemas[place]
         return runner.verdicts[place].schema(runner._time_type)
 
-    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
-        """Rows as text."""
+    def _row_form(self, place: int) -> dict[str, Any]:
         runner = self.monitor._runner
-        tuples = runner.tuples[place] if isinstance(runner, PolicyRunner) else None
-        named = {"policy": self.names[place]} if lead else {}
-        return encoder_of(output_format, self._schema(place).names, lead=named, tuples=tuples, header=header)
-
-    def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
-        """Rows as columns."""
-        return rows
+        return {"tuples": runner.tuples[place] if isinstance(runner, PolicyRunner) else None}
 
 
 def _sized(part: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What tenants have in common that are one monitor, which puts events in order by itself."""
+"""What tenants have in common that are one monitor."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from hamlet.errors import DataError
 from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.output.columnar import encoder_of
 from hamlet.output.time_text import time_text
 from hamlet.runtime.reorder_buffer import ReorderBuffer
+from hamlet.runtime.tenant import RowText
 
 
 class MonitorTenant:
@@ -16,12 +18,19 @@ class MonitorTenant:
 
     Attributes
     ----------
-    monitor : Monitor
-        Of some notation, with a reorder buffer.
+    kind, names
+        As of `hamlet.runtime.tenant.Tenant`.
+    named : bool
+        Whether each row may name its part.
+    monitor : Monitor or None
+        None before the first events, where only these say what the columns are.
     known : Columns
         What is known of the columns of lines.
     """
 
+    kind: str
+    names: Sequence[str]
+    named = True
     monitor: Any
     known: Columns
     _named: Sequence[str] | None = None
@@ -36,7 +45,7 @@ class MonitorTenant:
     @property
     def failed(self) -> bool:
         """Whether the monitor cannot go on."""
-        return self.monitor._failed is not None
+        return self.monitor is not None and self.monitor._failed is not None
 
     @property
     def events(self) -> int:
@@ -51,7 +60,7 @@ class MonitorTenant:
     @property
     def kept_bytes(self) -> int:
         """What the monitor keeps."""
-        return int(self.monitor.held["bytes"])
+        return 0 if self.monitor is None else int(self.monitor.held["bytes"])
 
     @property
     def last_time(self) -> str | None:
@@ -68,5 +77,22 @@ class MonitorTenant:
         raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); {self._reads}")
 
     def save(self) -> bytes:
-        """The monitor."""
-        return bytes(self.monitor.save())
+        """The monitor, where there is one."""
+        return b"" if self.monitor is None else bytes(self.monitor.save())
+
+    def columns(self, place: int) -> Sequence[str]:
+        """The columns of the rows of a part."""
+        raise NotImplementedError
+
+    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> RowText:
+        """Rows as text."""
+        named = {self.kind: self.names[place]} if lead and self.named else {}
+        return encoder_of(output_format, self.columns(place), lead=named, header=header, **self._row_form(place))
+
+    def _row_form(self, place: int) -> dict[str, Any]:  # noqa: ARG002
+        """Further arguments of `encoder_of`."""
+        return {}
+
+    def batch(self, place: int, rows: Any) -> Any:  # noqa: ARG002
+        """Rows as columns."""
+        return rows

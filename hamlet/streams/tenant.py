@@ -16,7 +16,7 @@ from hamlet.input.live.table_lines import BadLineError, header_of, without_place
 from hamlet.input.missing import missing_column
 from hamlet.input.readers import OpenTable, table_of
 from hamlet.input.widening import widen
-from hamlet.output.columnar import Encoder, encoder_of
+from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 from hamlet.streams.clock import NANOSECONDS, text_of
 from hamlet.streams.evaluate.columns import cells_of
@@ -38,7 +38,7 @@ class _Events:
     closed: bool
 
 
-class StreamTenant:
+class StreamTenant(MonitorTenant):
     """A specification.
 
     Parameters
@@ -58,6 +58,8 @@ class StreamTenant:
     """
 
     kind = "specification"
+    monitor: Monitor
+    _reads = "specifications read json, csv or arrow"
 
     def __init__(
         self,
@@ -76,16 +78,11 @@ class StreamTenant:
         self._chosen = chosen
         self.names: Sequence[str] = [name]
         self.named = named
-        self._columns, self._delimiter = names, delimiter
+        self._named, self._delimiter = names, delimiter
 
     def text(self) -> str:
         """The specification."""
         return self.spec.text
-
-    @property
-    def failed(self) -> bool:
-        """Whether the monitor cannot go on."""
-        return self.monitor._failed is not None
 
     @property
     def events(self) -> int:
@@ -96,11 +93,6 @@ class StreamTenant:
     def late_events(self) -> int:
         """Events left out for being late."""
         return self.monitor.late_events
-
-    @property
-    def kept_bytes(self) -> int:
-        """What streams and windows keep."""
-        return self.monitor.held["bytes"]
 
     @property
     def _seen(self) -> int | None:
@@ -121,7 +113,7 @@ class StreamTenant:
         inputs, time = self.spec.inputs, self.monitor.options.time_column
         if form == "json":
             return _JsonEvents(self.monitor, inputs, name)
-        return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._columns, self._more)
+        return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._named, self._more)
 
     def _more(self, names: Sequence[str]) -> list[str]:
         """The columns that are read beside those of inputs."""
@@ -130,10 +122,6 @@ class StreamTenant:
         if order is not None and order not in names:
             raise DataError(missing_column(order, names, "order", "--order-column"))
         return found if order is None else [*found, order]
-
-    def log_parser(self, name: str) -> Any:
-        """No logs are read."""
-        raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); specifications read json, csv or arrow")
 
     def push(self, events: Any, name: str) -> Pieces:
         """Take events of a parser, or a table."""
@@ -168,10 +156,6 @@ class StreamTenant:
         """The rows that are left."""
         return self._pieces(self.monitor.close_found())
 
-    def save(self) -> bytes:
-        """The monitor."""
-        return self.monitor.save()
-
     def _pieces(self, found: list[Found]) -> Pieces:
         if not found:
             return []
@@ -182,15 +166,8 @@ class StreamTenant:
         """The columns of the rows."""
         return list(self.monitor.form.schema(self.monitor.clock).names)
 
-    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
-        """Rows as text."""
-        named = {"specification": self.names[place]} if lead and self.named else {}
-        schema = self.monitor.form.schema(self.monitor.clock)
-        return encoder_of(output_format, schema.names, lead=named, sparse=True, header=header)
-
-    def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
-        """Rows as columns."""
-        return rows
+    def _row_form(self, place: int) -> dict[str, Any]:  # noqa: ARG002
+        return {"sparse": True}
 
 
 class _JsonEvents:

@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, Span
-from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import widen
-from hamlet.output.columnar import Encoder, encoder_of
 from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.match.evaluate import output_name
 from hamlet.patterns.match.matcher import Matcher
+from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
 
@@ -27,7 +27,7 @@ class _NoKey(SortKey):
         return []
 
 
-class PatternTenant:
+class PatternTenant(MonitorTenant):
     """One statement.
 
     Parameters
@@ -46,6 +46,8 @@ class PatternTenant:
     """
 
     kind = "query"
+    monitor: Matcher | None
+    _reads = "row patterns read json, csv or arrow"
 
     def __init__(
         self,
@@ -60,96 +62,64 @@ class PatternTenant:
     ) -> None:
         self.names: Sequence[str] = [name]
         self.named = named
-        self._sql, self._options, self._columns, self._delimiter = text, options, names, delimiter
+        self._sql, self._options, self._named, self._delimiter = text, options, names, delimiter
         self.known = Columns(_NoKey(""), "")
         self.known.types.clear()
-        self.matcher: Matcher | None = None
+        self.monitor = None
         if saved:
-            self.matcher = Matcher.restore(text, saved)
-            self.known.types |= {each.name: each.type for each in self.matcher.schema}
+            self.monitor = Matcher.restore(text, saved)
+            self.known.types |= {each.name: each.type for each in self.monitor.schema}
 
     def text(self) -> str:
         """The statement, without what only lays it out."""
         return f"{self.names[0]}: {' '.join(self._sql.split())}"
 
     @property
-    def failed(self) -> bool:
-        """Whether the matcher cannot go on."""
-        return self.matcher is not None and self.matcher._failed is not None
-
-    @property
     def events(self) -> int:
         """Rows seen."""
-        return 0 if self.matcher is None else self.matcher.stats["events"]
+        return 0 if self.monitor is None else self.monitor.stats["events"]
 
     @property
     def late_events(self) -> int:
         """Rows left out for being late."""
-        return 0 if self.matcher is None else self.matcher.stats["late_events"]
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the matcher keeps."""
-        return 0 if self.matcher is None else self.matcher.held["bytes"]
+        return 0 if self.monitor is None else self.monitor.stats["late_events"]
 
     @property
     def last_time(self) -> str | None:
         """The largest time seen."""
-        seen = None if self.matcher is None else self.matcher.seen
+        seen = None if self.monitor is None else self.monitor.seen
         return None if seen is None else str(seen)
-
-    def parser(self, form: str, name: str) -> JsonLines | CsvLines:
-        """A reader of lines."""
-        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._columns)
-
-    def log_parser(self, name: str) -> Any:
-        """No logs are read."""
-        raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); row patterns read json, csv or arrow")
 
     def push(self, events: pa.Table, name: str) -> Pieces:  # noqa: ARG002
         """Take a table; a column whose type widens, or that is new, is so from now on."""
         if not events.num_rows:
             return []
-        known = None if self.matcher is None else self.matcher.schema
+        known = None if self.monitor is None else self.monitor.schema
         schema = _united(known, events.schema)
-        if self.matcher is None:
-            self.matcher = Matcher(self._sql, schema, **self._options)
+        if self.monitor is None:
+            self.monitor = Matcher(self._sql, schema, **self._options)
         elif schema != known:
-            self.matcher = self.matcher.widened(schema)
+            self.monitor = self.monitor.widened(schema)
         missing = [field for field in schema if field.name not in events.schema.names]
         for field in missing:
             events = events.append_column(field, pa.nulls(events.num_rows, field.type))
-        return self._pieces(self.matcher.push(events))
+        return self._pieces(self.monitor.push(events))
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
-        return [] if self.matcher is None else self._pieces(self.matcher.pass_time(seconds))
+        return [] if self.monitor is None else self._pieces(self.monitor.pass_time(seconds))
 
     def close(self) -> Pieces:
         """The rows that are left."""
-        return [] if self.matcher is None else self._pieces(self.matcher.close())
+        return [] if self.monitor is None else self._pieces(self.monitor.close())
 
     def _pieces(self, rows: Sequence[dict[str, Any]]) -> Pieces:
-        assert self.matcher is not None
-        return [(0, pa.RecordBatch.from_pylist(list(rows), self.matcher.rows_schema))] if rows else []
-
-    def save(self) -> bytes:
-        """The matcher; nothing before the first row."""
-        return b"" if self.matcher is None else self.matcher.save()
+        assert self.monitor is not None
+        return [(0, pa.RecordBatch.from_pylist(list(rows), self.monitor.rows_schema))] if rows else []
 
     def columns(self, place: int) -> Sequence[str]:  # noqa: ARG002
         """The columns of rows; unknown before the first row of the input."""
-        return [] if self.matcher is None else list(self.matcher.rows_schema.names)
-
-    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
-        """Rows as text."""
-        named = {self.kind: self.names[place]} if lead and self.named else {}
-        schema = pa.schema([]) if self.matcher is None else self.matcher.rows_schema
-        return encoder_of(output_format, schema.names, lead=named, header=header)
-
-    def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
-        """Rows as columns."""
-        return rows
+        return [] if self.monitor is None else list(self.monitor.rows_schema.names)
 
 
 def _united(known: pa.Schema | None, given: pa.Schema) -> pa.Schema:
