@@ -14,12 +14,12 @@ import click
 from hamlet.arrays import pa, pc
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
-from hamlet.cli.notations import Advance, Part, Settings, Write, following
+from hamlet.cli.notations import Advance, Part, Settings, Write, checkpoint_of, following, read_all, say_warnings
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
-from hamlet.errors import DataError, Diagnostic, HamletError
+from hamlet.errors import DataError, Diagnostic
 from hamlet.output.holds import HOLDS
-from hamlet.policies import Policy, PolicyError
+from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.runner import PolicyRunner, runner_of
@@ -27,6 +27,7 @@ from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts.modes import mode_of
 
 if TYPE_CHECKING:
+    from hamlet.parallel.routing.rates import Rates
     from hamlet.policies.tenant import PolicyTenant
 
 _COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
@@ -71,18 +72,8 @@ def load(paths: Sequence[str], settings: Settings) -> list[Policy]:
     if settings.signature is None:
         raise click.UsageError("policies need --signature FILE.sig, which names their predicates")
     signature = Signature.from_file(settings.signature)
-    policies, wrong = [], []
-    for path in paths:
-        try:
-            policies.append(Policy.from_file(path, signature))
-        except PolicyError as error:
-            wrong.append(error)
-    if wrong:
-        raise wrong[0] if len(wrong) == 1 else HamletError("\n".join(map(str, wrong)))
-    if not settings.quiet:
-        for policy in policies:
-            for warning in policy.warnings:
-                click.echo(warning.format(), err=True)
+    policies = read_all(paths, lambda path: Policy.from_file(path, signature))
+    say_warnings(policies, settings.quiet)
     return policies
 
 
@@ -133,15 +124,13 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
         return _follow(policy, settings, given)
     from hamlet.spark import policies  # brings in pyspark, which nothing else needs
 
-    statistics = given.pop("statistics")
-    rates = None if statistics is None else policies.rates_from(_json_of(statistics), policy, settings.negate)
     with task_bar(settings.quiet) as progress:
         return policies.submit(
             policy,
             settings.source or "",
             given["output"],
             slices=given["slices"] or given["partitions"],
-            statistics=rates,
+            statistics=_rates(given, policy, settings),
             master=given["master"],
             output_format=given["output_format"],
             overwrite=given["overwrite"],
@@ -157,24 +146,19 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
 
 def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The continuous job, until it is stopped."""
-    if given["checkpoint"] is None:
-        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
-    if given["overwrite"]:
-        raise click.UsageError("--overwrite belongs to a batch of a policy; leave it out with --stream")
+    checkpoint = checkpoint_of(given)
     from hamlet.spark import policies  # brings in pyspark, which nothing else needs
 
-    statistics = given["statistics"]
-    rates = None if statistics is None else policies.rates_from(_json_of(statistics), policy, settings.negate)
     if not isinstance(settings.source, str):
         raise click.UsageError("--stream of a policy follows one folder; give one --input")
     return policies.submit_stream(
         policy,
         settings.source,
         given["output"],
-        given["checkpoint"],
+        checkpoint,
         output_format=given["output_format"],
         slices=given["slices"] or given["partitions"],
-        statistics=rates,
+        statistics=_rates(given, policy, settings),
         negate=settings.negate,
         time_points=settings.time_points,
         lateness=settings.lateness,
@@ -185,13 +169,20 @@ def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Map
     )
 
 
-def _json_of(path: str) -> Any:
+def _rates(given: Mapping[str, Any], policy: Policy, settings: Settings) -> Rates | None:
+    """What --statistics says of a policy's predicates."""
+    from hamlet.spark.policies import rates_from
+
+    path = given["statistics"]
+    if path is None:
+        return None
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        known = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise DataError(f"{path} is not JSON: {error}") from error
+    return rates_from(known, policy, settings.negate)
 
 
 def _opened(settings: Settings, signature: Signature, wanted: Any, *, arrow: bool = True) -> Source:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
-from hamlet.cli.notations import Advance, Part, Settings, Write, following
+from hamlet.cli.notations import Advance, Part, Settings, Write, checkpoint_of, following, read_all, say_warnings
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.csvform import CsvForm
@@ -37,22 +37,16 @@ from hamlet.streams.trends import TIME, trend_events
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedSpecifications:
     """Specifications, checked, beside their input."""
-    specs = _parsed(paths)
-    if not settings.quiet:
-        for spec in specs:
-            for warning in spec.warnings:
-                click.echo(warning.format(), err=True)
+    specs = read_all(paths, Specification.from_file)
+    say_warnings(specs, settings.quiet)
     return PreparedSpecifications(specs, settings)
 
 
 def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States) -> list[StreamTenant]:
     """Specifications, checked, over a stream."""
-    specs = _parsed(paths)
+    specs = read_all(paths, Specification.from_file)
     _inputs(specs)
-    if not settings.quiet:
-        for spec in specs:
-            for warning in spec.warnings:
-                click.echo(warning.format(), err=True)
+    say_warnings(specs, settings.quiet)
     return [
         StreamTenant(
             spec,
@@ -75,21 +69,6 @@ def _live_choice(spec: Specification, settings: Settings) -> LiveChoice | None:
         return None
     unit = settings.columns.get("time_unit", "s")
     return LiveChoice(spec.inputs, *asked, time_column=_time_column(settings), time_unit=unit)
-
-
-def _parsed(paths: Sequence[str]) -> list[Specification]:
-    """All files; the mistakes of all of them come at once."""
-    found, mistakes = [], []
-    for path in paths:
-        try:
-            found.append(Specification.from_file(path))
-        except WorkloadError as error:
-            mistakes.append(error)
-    if len(mistakes) == 1:
-        raise mistakes[0]
-    if mistakes:
-        raise DataError("\n".join(map(str, mistakes)))
-    return found
 
 
 def _inputs(specs: Sequence[Specification]) -> list[ir.Stream]:
@@ -313,11 +292,9 @@ def check(path: str, settings: Settings) -> str:
     """What is said of a specification without errors."""
     spec = Specification.from_file(path)
     never = _check_input(spec, settings)
-    if not settings.quiet:
-        for warning in spec.warnings:
-            click.echo(warning.format(), err=True)
-        for sentence in never:
-            click.echo(f"note: {sentence}", err=True)
+    say_warnings([spec], settings.quiet)
+    for sentence in [] if settings.quiet else never:
+        click.echo(f"note: {sentence}", err=True)
     outputs = sum(each.kind is ir.Kind.OUTPUT for each in spec.program.streams)
     counts = ((len(spec.inputs), "input"), (outputs, "output"), (len(spec.program.triggers), "trigger"))
     said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
@@ -359,9 +336,7 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
 
     spec = Specification.from_file(path)
     _check_input(spec, settings, most=1)
-    if not settings.quiet:
-        for warning in spec.warnings:
-            click.echo(warning.format(), err=True)
+    say_warnings([spec], settings.quiet)
     if html is None:
         click.echo(explain_specification(spec, shown_as))
         return
@@ -372,7 +347,7 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
 
 def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Run specifications as a Spark job."""
-    specs = _parsed(paths)
+    specs = read_all(paths, Specification.from_file)
     if len(specs) > 1:
         raise click.UsageError("one specification a job: give one .lola file")
     if options["stream"]:
@@ -399,10 +374,7 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
 
 def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The continuous job, until it is stopped."""
-    if given["checkpoint"] is None:
-        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
-    if given["overwrite"]:
-        raise click.UsageError("--overwrite belongs to a batch; --stream goes on from its checkpoint")
+    checkpoint = checkpoint_of(given)
     period = (("--where", settings.where), ("--from", settings.since), ("--to", settings.until))
     other = next((name for name, value in period if value is not None), None)
     if other is not None:
@@ -416,7 +388,7 @@ def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -
         spec,
         settings.source,
         given["output"],
-        given["checkpoint"],
+        checkpoint,
         output_format=given["output_format"],
         slices=given["slices"] or given["partitions"],
         values=settings.values,

@@ -17,17 +17,17 @@ rows on as they are decided.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 import click
 
 from hamlet.arrays import pa
 from hamlet.cli.live_options import Live, States
 from hamlet.cli.options import Input
-from hamlet.errors import Diagnostic, OptionError, one_of
+from hamlet.errors import Diagnostic, HamletError, OptionError, WorkloadError, one_of
 from hamlet.runtime.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Write: TypeAlias = "Callable[[int, pa.RecordBatch], None]"
 Advance = Callable[[int], None]
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,36 @@ class Part:
     def names(self) -> Sequence[str]:
         """Of the columns."""
         return self.schema.names if self.columns is None else self.columns
+
+
+def read_all(paths: Iterable[str], read: Callable[[str], Read]) -> list[Read]:
+    """Files, checked; the mistakes of all of them are told together."""
+    found, wrong = [], []
+    for path in paths:
+        try:
+            found.append(read(path))
+        except WorkloadError as error:
+            wrong.append(error)
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else HamletError("\n".join(map(str, wrong)))
+    return found
+
+
+def say_warnings(works: Iterable[Any], quiet: bool) -> None:
+    """What texts have that is allowed but probably not meant goes to standard error."""
+    for work in () if quiet else works:
+        for warning in work.warnings:
+            click.echo(warning.format(), err=True)
+
+
+def checkpoint_of(given: Mapping[str, Any]) -> str:
+    """Where a continuous Spark job keeps its state; what belongs to a batch is refused."""
+    other = next((name for name in ("overwrite", "balance") if given.get(name)), None)
+    if other is not None:
+        raise click.UsageError(f"--{other} belongs to a batch; --stream goes on from its checkpoint")
+    if given["checkpoint"] is None:
+        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    return str(given["checkpoint"])
 
 
 def following(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
-from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.notations import Advance, Part, Settings, Write, read_all, say_warnings
 from hamlet.engine.live_filter import filter_of
 from hamlet.engine.where import chosen_events
-from hamlet.errors import Diagnostic, HamletError, UnsupportedError, WorkloadError
+from hamlet.errors import Diagnostic, UnsupportedError
 from hamlet.input.events import EventSource, open_events
 from hamlet.notation.live import WorkTenant
 from hamlet.notation.monitor import COLUMNS, StepMonitor
@@ -30,16 +30,8 @@ class Commands:
 
     def _read(self, paths: Sequence[str], quiet: bool = True) -> list[Work]:
         """Files, checked; the mistakes of all of them are told together."""
-        works, wrong = [], []
-        for path in paths:
-            try:
-                works.append(self._notation.read_file(path))
-            except WorkloadError as error:
-                wrong.append(error)
-        if wrong:
-            raise wrong[0] if len(wrong) == 1 else HamletError("\n".join(map(str, wrong)))
-        for warning in [] if quiet else [each for work in works for each in work.warnings]:
-            click.echo(warning.format(), err=True)
+        works = read_all(paths, self._notation.read_file)
+        say_warnings(works, quiet)
         return works
 
     def check(self, path: str, settings: Settings) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -10,7 +11,16 @@ import click
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import QUERIES, extension_of, following, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.notations import (
+    QUERIES,
+    checkpoint_of,
+    extension_of,
+    following,
+    notation_of,
+    only_for,
+    refuse_timezone,
+    settings_of,
+)
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -265,16 +275,12 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
         keep=[workload],
         missing_columns=options["missing_columns"],
     )
-    if not quiet:
-        for note in stats["notes"]:
-            click.echo(f"note: {note}", err=True)
-        click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+    _summed_up(stats, started, quiet)
 
 
 def _match_stream(workload: str, source: Input, output: str, quiet: bool, options: dict[str, Any]) -> None:
     """The continuous job of a file of SQL, until it is stopped."""
-    if options["checkpoint"] is None:
-        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    checkpoint = checkpoint_of(options)
     from hamlet.spark.patterns import submit_stream
 
     started = time.perf_counter()
@@ -283,7 +289,7 @@ def _match_stream(workload: str, source: Input, output: str, quiet: bool, option
         text_of(workload),
         tables_of(source, options["input_format"]),
         output,
-        options["checkpoint"],
+        checkpoint,
         source=workload,
         slices=options["slices"] or options["partitions"],
         lateness=int(lateness) if lateness.isdecimal() else lateness,
@@ -295,10 +301,7 @@ def _match_stream(workload: str, source: Input, output: str, quiet: bool, option
         output_format=options["output_format"] or "parquet",
         **following(options),
     )
-    if not quiet:
-        for note in stats["notes"]:
-            click.echo(f"note: {note}", err=True)
-        click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+    _summed_up(stats, started, quiet)
 
 
 def _option(name: str) -> str:
@@ -328,7 +331,12 @@ def _monitor(
     options |= {"output": output, "stream": stream}
     options["output_format"] = options.get("output_format") or "parquet"
     stats = notation_of(extension).submit([path], settings, options)
-    if not settings.quiet:
+    _summed_up(stats, started, settings.quiet)
+
+
+def _summed_up(stats: Mapping[str, Any], started: float, quiet: bool) -> None:
+    """Say what a job has done."""
+    if not quiet:
         for note in stats.get("notes", ()):
             click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
@@ -344,9 +352,6 @@ def _follow(
     options: dict[str, Any],
 ) -> None:
     """The continuous job, until it is stopped."""
-    for name in ("overwrite", "balance"):
-        if options.pop(name):
-            raise click.UsageError(f"--{name} belongs to a batch; --stream goes on from its checkpoint")
     for name, what in (("report", "a page about"), ("trace", "a trace of")):
         if options.pop(name) is not None:
             raise click.UsageError(
@@ -360,9 +365,8 @@ def _follow(
         raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
     if options.pop("semijoin") == "on":
         raise click.UsageError("--semijoin belongs to a batch; --stream does not know what keys will have")
-    checkpoint = streaming.pop("checkpoint")
-    if checkpoint is None:
-        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    checkpoint = checkpoint_of(options | streaming)
+    del streaming["checkpoint"], options["overwrite"], options["balance"]
     from hamlet import spark
 
     lateness = streaming.pop("lateness")
