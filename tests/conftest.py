@@ -26,11 +26,11 @@ settings.load_profile("hamlet")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts Spark, and keep it in one worker of pytest-xdist: one JVM, not one per worker."""
+    """Mark what starts Spark; what shares a session stays in one worker of pytest-xdist, continuous jobs in another."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("spark"):
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group("jobs" if "store" in item.fixturenames else "spark"))
 
 
 @pytest.fixture(scope="session", autouse=True)
