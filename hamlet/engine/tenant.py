@@ -77,10 +77,8 @@ class QueryTenant(MonitorTenant):
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
-        buffer, clock = self._buffer, self.monitor.clock
-        if buffer.seen is None:
-            return []
-        return self._pieces(self.monitor.advance_columns(_at(buffer, clock, seconds)))
+        passed = self._passed(seconds)
+        return [] if passed is None else self._pieces(self.monitor.advance_columns(passed))
 
     def close(self) -> Pieces:
         """The rows that are left."""
@@ -103,8 +101,3 @@ class QueryTenant(MonitorTenant):
         table = to_arrow(rows, self.monitor.clock, unsettled(options.count_type)).drop_columns(["query"])
         (batch,) = table.combine_chunks().to_batches()
         return batch
-
-
-def _at(buffer: Any, clock: Any, seconds: float) -> int:
-    """The time that no event is before once so many seconds have passed since the last one, in ticks."""
-    return int(buffer.seen + int(seconds * clock.ticks_per_second) - buffer._ticks)

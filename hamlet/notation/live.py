@@ -10,7 +10,6 @@ import pyarrow as pa
 from hamlet.engine.live_filter import LiveFilter
 from hamlet.input.live.table_lines import Columns
 from hamlet.input.readers import OpenTable
-from hamlet.input.ticks import ticks_of
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Work
 from hamlet.runtime.monitor_tenant import MonitorTenant
@@ -67,11 +66,8 @@ class WorkTenant(MonitorTenant):
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
-        buffer, clock = self._buffer, self.monitor.clock
-        if buffer.seen is None:
-            return []
-        behind = ticks_of(self.monitor.options.lateness, clock)
-        return self._pieces(self.monitor.advance_batches(buffer.seen + int(seconds * clock.ticks_per_second) - behind))
+        passed = self._passed(seconds)
+        return [] if passed is None else self._pieces(self.monitor.advance_batches(passed))
 
     def close(self) -> Pieces:
         """The rows that are left."""

@@ -148,9 +148,9 @@ class PolicyTenant(MonitorTenant):
         try:
             ready = points.take(chunk, name)
         except LateError as error:  # the rows of time-points before it
-            error.pieces = self._found(self._passed(points.release()))
+            error.pieces = self._found(self._released(points.release()))
             raise
-        return self._found(self._passed(ready))
+        return self._found(self._released(ready))
 
     def _opened(self, time: int) -> Pieces:
         """A time-point of this time has begun, and is not complete: none before it will come."""
@@ -160,9 +160,9 @@ class PolicyTenant(MonitorTenant):
         if points.watermark is not None and bound <= points.watermark:
             return []
         points.promised = bound
-        return self._found(self._passed(points.release()))
+        return self._found(self._released(points.release()))
 
-    def _passed(self, chunks: list[LogChunk]) -> Iterable[tuple[int, pa.RecordBatch]]:
+    def _released(self, chunks: list[LogChunk]) -> Iterable[tuple[int, pa.RecordBatch]]:
         points = self._points
         assert points is not None
         if points.watermark is None:
@@ -189,12 +189,9 @@ class PolicyTenant(MonitorTenant):
                 return found
             bound = points.seen + passed - points.lateness
             points.promised = bound if points.promised is None else max(points.promised, bound)
-            return [*found, *self._found(self._passed(points.release()))]
-        buffer, clock = self._buffer, self.monitor.clock
-        if buffer.seen is None:
-            return []
-        passed = buffer.seen + int(seconds * clock.ticks_per_second) - ticks_of(self.monitor.options.lateness, clock)
-        return self._found(self.monitor.advance_batches(int(passed)))
+            return [*found, *self._found(self._released(points.release()))]
+        until = self._passed(seconds)
+        return [] if until is None else self._found(self.monitor.advance_batches(until))
 
     def close(self) -> Pieces:
         """The rows that are left."""

@@ -68,6 +68,11 @@ class MonitorTenant:
         seen = self._buffer.seen
         return None if seen is None else time_text(seen, self.monitor.clock)
 
+    def _passed(self, seconds: float) -> int | None:
+        """The tick before which no event comes so many seconds after the last one, where there was one."""
+        seen = self._buffer.seen
+        return None if seen is None else seen + int(seconds * self.monitor.clock.ticks_per_second) - self._buffer._ticks
+
     def parser(self, form: str, name: str) -> JsonLines | CsvLines:
         """A reader of lines."""
         return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._named)

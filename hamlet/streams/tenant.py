@@ -12,7 +12,7 @@ import pyarrow.csv as pa_csv
 from hamlet.errors import DataError, WorkloadError
 from hamlet.input.buffers import as_stream
 from hamlet.input.json_line import object_of
-from hamlet.input.live.table_lines import BadLineError, header_of, without_place
+from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
 from hamlet.input.readers import OpenTable, table_of
 from hamlet.input.widening import widen
@@ -170,7 +170,7 @@ class StreamTenant(MonitorTenant):
         return {"sparse": True}
 
 
-class _JsonEvents:
+class _JsonEvents(Lines):
     """Lines of JSON objects, of which some attribute may be an array: a tuple."""
 
     header = False
@@ -220,16 +220,8 @@ class _JsonEvents:
             except DataError as error:
                 raise BadLineError(str(error).split(": ", 1)[-1]) from None
 
-    def reason(self, line: bytes) -> str | None:
-        """What is wrong with a line."""
-        try:
-            self.parse(line)
-        except BadLineError as error:
-            return str(error)
-        return None
 
-
-class _CsvEvents:
+class _CsvEvents(Lines):
     """Lines of CSV behind a header: columns are read as the inputs' types, ``#`` or nothing is no value."""
 
     def __init__(
@@ -316,14 +308,6 @@ class _CsvEvents:
             return self._read(block, {**self._types, **wide})
         except pa.ArrowException:
             raise BadLineError(wrong) from None
-
-    def reason(self, line: bytes) -> str | None:
-        """What is wrong with a line."""
-        try:
-            self.parse(line)
-        except BadLineError as error:
-            return str(error)
-        return None
 
 
 def _plain(column: Any) -> pa.Array:

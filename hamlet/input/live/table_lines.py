@@ -7,7 +7,9 @@ cuts the block until it stands alone.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -226,7 +228,23 @@ class JsonLines:
         return bad.dropped.examples[0].removeprefix("line 1: ")
 
 
-class CsvLines:
+class Lines(ABC):
+    """A reader of lines that says by `parse` alone what is wrong with one."""
+
+    @abstractmethod
+    def parse(self, block: bytes) -> Any:
+        """The events of a block of lines; BadLineError where there are none."""
+
+    def reason(self, line: bytes) -> str | None:
+        """What is wrong with a line by itself, None where nothing is."""
+        try:
+            self.parse(line)
+        except BadLineError as error:
+            return str(error)
+        return None
+
+
+class CsvLines(Lines):
     """Lines of CSV behind a header.
 
     Parameters
@@ -358,14 +376,6 @@ class CsvLines:
             texts = self._read(block, huge).column(name)
             if pc.any(pc.match_substring_regex(texts, _LONG_FIELD)).as_py():
                 raise BadLineError(f"{name!r} holds an integer of more than 64 bits")
-
-    def reason(self, line: bytes) -> str | None:
-        """What is wrong with a line by itself, None where nothing is."""
-        try:
-            self.parse(line)
-        except BadLineError as error:
-            return str(error)
-        return None
 
 
 def header_of(line: bytes, delimiter: str | None, name: str) -> tuple[list[str], str]:
