@@ -15,6 +15,7 @@ from pathlib import Path
 from hamlet.checkpoint import frame
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json
 from hamlet.errors import OptionError, OutputError, RestoreError
+from hamlet.output.place import to_disk
 
 _NAME = re.compile(r"state-(\d{12})\.save")
 _KEPT = 2
@@ -108,18 +109,10 @@ class Folder:
                 file.flush()
                 os.fsync(file.fileno())
             fresh.rename(path)
-            _to_disk(self.path)
+            to_disk(self.path)
             for generation, old in self.saves():
                 if generation <= self.generation - _KEPT or generation > self.generation:
                     with contextlib.suppress(FileNotFoundError):
                         old.unlink()
         except OSError as error:
             raise OutputError(f"cannot write the checkpoint {self.path}: {error.strerror}") from error
-
-
-def _to_disk(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from hamlet.errors import OptionError, OutputError
 from hamlet.output.columnar import EXTENSIONS, folder_of, plain_batch
+from hamlet.output.place import to_disk
 
 _WAIT = 0.2  # seconds until a listener that is away is tried again
 
@@ -175,7 +175,7 @@ class PartFiles:
         for part, file in self._open.items():
             file.close()
             hidden, shown = self._paths(part)
-            _to_disk(hidden)
+            to_disk(hidden)
             if hidden != shown:
                 self._ready.append((hidden, shown))
         if self._open:
@@ -188,7 +188,7 @@ class PartFiles:
         for hidden, shown in ready:
             hidden.rename(shown)
         for folder in {shown.parent for _, shown in ready}:
-            _to_disk(folder)
+            to_disk(folder)
 
     def resume(self, number: int) -> None:
         """Go on where files before a number were sealed: those get their names, and others go."""
@@ -205,14 +205,6 @@ class PartFiles:
         """The end of all rows."""
         self.seal()
         self.show()
-
-
-def _to_disk(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def connector(url: str, host_of: Callable[[str], tuple[str, int]]) -> Callable[[], socket.socket]:

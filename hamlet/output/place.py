@@ -144,3 +144,12 @@ def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
         if former.exists() and not place.exists():
             former.rename(place)
         raise
+
+
+def to_disk(path: Path) -> None:
+    """Wait until what was written to a file, or to the names of a folder, is on the disk."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

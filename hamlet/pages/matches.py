@@ -15,7 +15,7 @@ from hamlet.errors import one_of
 from hamlet.output.columnar import csv_texts
 from hamlet.output.result import Results
 from hamlet.pages.findings import bars, evidence_of_each
-from hamlet.pages.page import CHARTS, REPORTED, RunPage, render, write
+from hamlet.pages.page import RunPage
 from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.evaluate import output_name
@@ -105,29 +105,22 @@ class MatchReport(RunPage):
             first.append([{**({each.column: each.name} if several else {}), **row} for row in rows])
         words = ["hamlet", "why", "query.sql" if self._source == "<sql>" else self._source, *_inputs(tables), "--check"]
         stats = results.stats
-        counters = [
-            (f"{stats[key]:,}", caption)
-            for key, caption in (("events", "rows read"), ("matches", "matches"), ("rows", "rows given"))
-            if key in stats
-        ]
         empty = [f"{each.name} gives no row." for each in results.parts if not len(each)]
-        page = render(
+        self._write(
             "matches.html",
-            (*CHARTS[0], "watched.css", "evidence.css", "findings.css"),
-            (*CHARTS[1], "watched.js"),
-            {"charts": charts},
+            charts,
+            stats,
+            (("events", "rows read"), ("matches", "matches"), ("rows", "rows given")),
+            [(f"{seconds:.2f} s", "run time")],
             workload=self._source,
             inputs=_inputs(tables)[1::2],
             strange=[*results.warnings, *empty],
             evidence=evidence_of_each(
                 first, lambda _, row: results.why(row), [words] * len(first), "m", stats.get("events"), _MOST_EXPLAINED
             ),
-            counters=[*counters, (f"{seconds:.2f} s", "run time")],
             statements=shown,
-            events=stats.get("events"),
             matches=stats.get("matches", 0),
         )
-        write(page, self.path, REPORTED)
 
     def _shown(
         self, script: Script, statement: Statement | None, name: str, rows: pa.Table, charts: list[dict[str, Any]]

@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,28 @@ class RunPage:
     def __init__(self, path: str | os.PathLike[str], keep: Iterable[str]) -> None:
         check_place(path, REPORTED, keep, example=_EXAMPLE)
         self.path = path
+
+    def _write(
+        self,
+        template: str,
+        charts: Sequence[Any],
+        stats: Mapping[str, Any],
+        counted: Sequence[tuple[str, str]],
+        more: Sequence[tuple[str, str]],
+        **values: Any,
+    ) -> None:
+        """Write the page, with its charts, and the counters by key and caption that there are, and more of them."""
+        counters = [(f"{stats[key]:,}", caption) for key, caption in counted if key in stats]
+        page = render(
+            template,
+            (*CHARTS[0], "watched.css", "evidence.css", "findings.css"),
+            (*CHARTS[1], "watched.js"),
+            {"charts": charts},
+            counters=[*counters, *more],
+            events=stats.get("events"),
+            **values,
+        )
+        write(page, self.path, REPORTED)
 
 
 def write(page: str, path: str | os.PathLike[str], option: str, keep: Iterable[str] = ()) -> None:

@@ -12,10 +12,17 @@ import pyarrow as pa
 
 from hamlet.output.columnar import csv_texts
 from hamlet.pages.findings import Why, evidence_of_each
-from hamlet.pages.page import CHARTS, EXPLAINED, REPORTED, RunPage, render, write
+from hamlet.pages.page import EXPLAINED, RunPage, render, write
 from hamlet.policies.plan.explaining import CLASSES, Shown, worst
 
 _WORST = dict(zip(CLASSES, ("nothing", *(f"memory {each}" for each in CLASSES[1:-1]), "unbounded memory"), strict=True))
+_COUNTED = (
+    ("events", "events"),
+    ("time_points", "time-points"),
+    ("matched_events", "events in relations"),
+    ("null_events", "events without a value"),
+    ("unknown_events", "events of unknown predicates"),
+)
 _BARS = 120
 _TOP = 15
 _EVIDENCE = 3  # rows of each policy with evidence
@@ -151,34 +158,20 @@ class ViolationReport(RunPage):
             )
             if span:
                 charts.append({"label": f"{what} of {name} over time", "what": what, **self._bars(place)})
-        counters = [
-            (f"{stats[key]:,}", caption)
-            for key, caption in (
-                ("events", "events"),
-                ("time_points", "time-points"),
-                ("matched_events", "events in relations"),
-                ("null_events", "events without a value"),
-                ("unknown_events", "events of unknown predicates"),
-            )
-            if key in stats
-        ]
-        counters += [(f"{sum(self._counts):,}", "rows"), (f"{seconds:.2f} s", "run time")]
-        page = render(
+        self._write(
             "violations.html",
-            (*CHARTS[0], "watched.css", "evidence.css", "findings.css"),
-            (*CHARTS[1], "watched.js"),
-            {"charts": charts},
+            charts,
+            stats,
+            _COUNTED,
+            [(f"{sum(self._counts):,}", "rows"), (f"{seconds:.2f} s", "run time")],
             workload=", ".join(name for name, *_ in self._policies),
             strange=list(stats.get("notes", ())),
             evidence=evidence_of_each(self._first, why, commands, "p", stats.get("events"), _MOST_PROVED),
             source=source,
             settings=settings,
-            counters=counters,
-            events=stats.get("events"),
             policies=shown,
             kind=kinds.pop() if len(kinds := {what for _, _, what, _ in self._policies}) == 1 else "rows",
         )
-        write(page, self.path, REPORTED)
 
     def _bars(self, place: int) -> dict[str, Any]:
         """Counts of equal lengths of time: ``bars``, and the ``times`` where they begin and end."""

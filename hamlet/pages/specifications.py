@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.pages.findings import Why, evidence_of_each
-from hamlet.pages.page import CHARTS, REPORTED, RunPage, render, write
+from hamlet.pages.page import RunPage
 
 _BARS = 120
 _SECOND = 1_000_000_000  # ns
@@ -179,34 +179,22 @@ class SpecificationReport(RunPage):
         """Write the page; ``stats["notes"]`` is what was strange, `why` gives evidence of a specification's row."""
         charts: list[dict[str, Any]] = []
         shown = [self._shown(each, charts) for each in self._watched]
-        counters = [
-            (f"{stats[key]:,}", caption)
-            for key, caption in (
-                ("events", "events"),
-                ("deadlines", "deadlines"),
-                ("instances", "instances at the end"),
-            )
-            if key in stats
-        ]
         triggered = sum(trigger.count for each in self._watched for trigger in each.triggers.values())
-        counters += [(f"{triggered:,}", "rows of triggers"), (f"{seconds:.2f} s", "run time")]
-        page = render(
+        self._write(
             "watched.html",
-            (*CHARTS[0], "watched.css", "evidence.css", "findings.css"),
-            (*CHARTS[1], "watched.js"),
-            {"charts": charts},
+            charts,
+            stats,
+            (("events", "events"), ("deadlines", "deadlines"), ("instances", "instances at the end")),
+            [(f"{triggered:,}", "rows of triggers"), (f"{seconds:.2f} s", "run time")],
             workload=", ".join(each.name for each in self._watched),
             strange=list(stats.get("notes", ())),
             evidence=evidence_of_each(self._first, why, commands, "s", stats.get("events"), _MOST_EXPLAINED),
             source=source,
             settings=settings,
-            counters=counters,
-            events=stats.get("events"),
             rows=triggered,
             specifications=shown,
             triggers=[each for one in shown for each in one["triggers"]],
         )
-        write(page, self.path, REPORTED)
 
     def _shown(self, watched: _Watched, charts: list[dict[str, Any]]) -> dict[str, Any]:
         first, last = watched.first or 0, watched.last
