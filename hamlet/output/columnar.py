@@ -13,6 +13,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -276,7 +277,31 @@ def _texts(column: Any, value_text: Callable[[Any], str], null: str) -> list[str
         coded = column if pa.types.is_dictionary(kind) else pc.dictionary_encode(column)
         texts = [null if value is None else value_text(value) for value in coded.dictionary.to_pylist()]
         return [null if code is None else texts[code] for code in coded.indices.to_pylist()]
+    if pa.types.is_nested(kind):
+        whole = _csv_field if value_text is _csv_value else str
+        return [null if each is None else whole(each) for each in _nested_texts(column)]
     return [null if value is None else value_text(value) for value in column.to_pylist()]
+
+
+def _nested_texts(column: pa.Array) -> list[str | None]:
+    """Lists and structs as JSON, what is in them as it is written alone; a map as a list of pairs."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        names = [_quoted(field.name) for field in kind]
+        fields = zip(*map(json_texts, column.flatten()), strict=True) if names else [()] * len(column)
+        texts = (", ".join(map(": ".join, zip(names, values, strict=True))) for values in fields)
+        there = column.is_valid().to_pylist()
+        return [f"{{{text}}}" if each else None for text, each in zip(texts, there, strict=True)]
+    if pa.types.is_map(kind):
+        lists = column.to_pylist()
+        pairs = [pair for each in lists if each is not None for pair in each]
+        sides = [[pair[side] for pair in pairs] for side in range(2)]
+        texts = map(json_texts, map(pa.array, sides, (kind.key_type, kind.item_type)))
+        parts = iter([f"[{key}, {value}]" for key, value in zip(*texts, strict=True)])
+        lengths = [None if each is None else len(each) for each in lists]
+    else:
+        parts, lengths = iter(json_texts(column.flatten())), pc.list_value_length(column).to_pylist()
+    return [None if each is None else f"[{', '.join(islice(parts, each))}]" for each in lengths]
 
 
 def _time_texts(column: pa.Array, value_text: Callable[[Any], str], null: str) -> list[str]:
@@ -295,25 +320,21 @@ def _json_value(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else "null"
-    if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False, default=str)
     if isinstance(value, (int, Decimal)):
         return str(value)
     return _quoted(value if isinstance(value, str) else _value_text(value))
 
 
 def _csv_value(value: Any) -> str:
-    return _csv_field(_value_text(value)) if isinstance(value, (str, list, dict)) else _value_text(value)
+    return _csv_field(_value_text(value)) if isinstance(value, str) else _value_text(value)
 
 
 def _value_text(value: Any) -> str:
-    """A value as text, a list or a struct as JSON."""
+    """A value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float, str)):
         return str(value)
-    if isinstance(value, (list, dict)):
-        return json.dumps(value, ensure_ascii=False, default=str)
     return _duration_text(value) if isinstance(value, pa.MonthDayNano) else str(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from hamlet.input.buffers import values_of, where_null
-from hamlet.output.columnar import encoder_of
+from hamlet.output.columnar import csv_texts, encoder_of, json_texts
 from hamlet.output.plain_rows import PlainRows
 
 COLUMNS: dict[str, pa.Array] = {
@@ -104,3 +105,31 @@ def test_a_time_point_may_have_larger_integers_in_a_later_batch() -> None:
     encoder = encoder_of("monpoly", narrow.schema.names, tuples=["x"])
     assert encoder.lines(narrow) + encoder.lines(later) == ""
     assert encoder.tail() == f"@1 (time point 0): (5) (7) ({2**70})\n"
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        *COLUMNS.values(),
+        pa.array([datetime(2024, 1, 1), None, datetime(2024, 1, 1, 0, 0, 1, 5)]),
+        pa.array([timedelta(seconds=1.5), None, timedelta(0)]),
+        pa.array([[1.5, math.nan], None, []]),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_what_a_list_holds_is_written_as_it_is_alone(column: pa.Array) -> None:
+    """In lists, structs and maps, sliced and NULL ones too; JSON that others can read."""
+    alone = json_texts(column)
+    count = len(column)
+    lists = pa.ListArray.from_arrays(pa.array([0, count, None, count]), column)
+    assert json_texts(lists) == [f"[{', '.join(alone)}]", "[]", "null"]
+    assert json_texts(lists[1:]) == ["[]", "null"]
+    structs = pa.StructArray.from_arrays([column, column], ['a"', "b"], mask=pa.array([False] * (count - 1) + [True]))
+    shown = [f'{{"a\\"": {each}, "b": {each}}}' for each in alone[:-1]]
+    assert json_texts(structs) == [*shown, "null"]
+    assert json_texts(structs[1:]) == [*shown[1:], "null"]
+    for text in [*json_texts(lists), *json_texts(structs)]:
+        json.loads(text, parse_constant=pytest.fail)
+    pairs = pa.MapArray.from_arrays([0, 1, 1], pa.array(["k"]), column[:1])
+    assert json_texts(pairs) == [f'[["k", {alone[0]}]]', "[]"]
+    assert csv_texts(pairs) == [f'"[[""k"", {alone[0].replace(chr(34), chr(34) * 2)}]]"', "[]"]
