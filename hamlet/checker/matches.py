@@ -126,7 +126,10 @@ class Checker:
 
         def reaches(start: int, row: int) -> bool:
             first, last = times[start], times[row]
-            return first is not None and last is not None and compared(last, first + bound) <= 0
+            if first is None or last is None:
+                return False
+            pair = (last - first, bound) if isinstance(first, float) else (last, first + bound)
+            return compared(*pair) <= 0
 
         return reaches
 

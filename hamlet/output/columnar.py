@@ -296,8 +296,8 @@ def _nested_texts(column: pa.Array) -> list[str | None]:
         lists = column.to_pylist()
         pairs = [pair for each in lists if each is not None for pair in each]
         sides = [[pair[side] for pair in pairs] for side in range(2)]
-        texts = map(json_texts, map(pa.array, sides, (kind.key_type, kind.item_type)))
-        parts = iter([f"[{key}, {value}]" for key, value in zip(*texts, strict=True)])
+        shown = map(json_texts, map(pa.array, sides, (kind.key_type, kind.item_type)))
+        parts = iter([f"[{key}, {value}]" for key, value in zip(*shown, strict=True)])
         lengths = [None if each is None else len(each) for each in lists]
     else:
         parts, lengths = iter(json_texts(column.flatten())), pc.list_value_length(column).to_pylist()

@@ -379,7 +379,7 @@ class Clause:
         return texts
 
     def _within(self) -> None:
-        """Columns of the time and of the last time that a match may have which begins there."""
+        """Columns of the time and of the last time of a match that begins there; of doubles the duration."""
         if self.meaning.within is None:
             return
         text, span = self.meaning.within.text, self.meaning.within.expression.span
@@ -394,7 +394,10 @@ class Clause:
             return
         time = self.columns.order[0]
         deadline = f"{time} + ({text})"
-        self.columns.computed[f"CAST({time} AS {self.columns.type_of(deadline).simpleString()})"] = TIME
+        kind = self.columns.type_of(deadline)
+        if isinstance(kind, DoubleType):
+            deadline = f"CAST(({text}) AS DOUBLE)"
+        self.columns.computed[f"CAST({time} AS {kind.simpleString()})"] = TIME
         self.columns.computed[deadline] = DEADLINE
 
     # What the tasks give.

@@ -21,6 +21,7 @@ from hamlet.patterns.match.labelled import Labelled, Numbers, Points, count, tar
 from hamlet.patterns.match.measures import members_of
 from hamlet.patterns.match.ordered import Ordered, codes_of_texts
 from hamlet.patterns.match.search import Searching, search
+from hamlet.patterns.match.sorting import ends_within
 from hamlet.spark.pattern_columns import (
     AT,
     DEADLINE,
@@ -276,6 +277,9 @@ def _horizon(table: pa.Table, borders: Numbers) -> Numbers:
     if pa.types.is_decimal(time.type):
         times, ends = (np.array(each.to_pylist(), object) for each in (time, end))
         nulls = bits_of(time.is_null())
+    elif pa.types.is_float64(time.type):
+        (times, nulls), (ends, _) = numbers_of(time, "real"), numbers_of(end, "real")
+        return ends_within(np.where(nulls, np.nan, times), ends[0] if len(ends) else 0.0, borders)
     else:
         kind = "real" if pa.types.is_floating(time.type) else "int"
         (times, nulls), (ends, _) = numbers_of(time, kind), numbers_of(end, kind)

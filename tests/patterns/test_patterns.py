@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import random
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -581,3 +582,28 @@ def test_functions_of_other_dialects() -> None:
     ):
         text = f"SELECT x FROM t MATCH_RECOGNIZE (ORDER BY i MEASURES {measure} AS x PATTERN (a+) DEFINE a AS i >= 0)"
         assert hamlet.sql(text, {"t": rows}, dialect=dialect).rows() == [{"x": expected}], (dialect, measure)
+
+
+def test_within_of_doubles_is_a_difference() -> None:
+    """0.2 + 0.1 is 0.30000000000000004, which is more than 0.1 later than 0.2; batches, pushes and evidence agree."""
+    chance = random.Random(7)
+    text = """SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(ts) AS f, COUNT(*) AS n
+              AFTER MATCH SKIP TO NEXT ROW PATTERN (a+) WITHIN 0.3 DEFINE a AS true)"""
+    rows = [{"k": chance.randrange(2), "ts": chance.randrange(30) * 0.1} for _ in range(60)]
+    rows += [{"k": 0, "ts": None}, {"k": 1, "ts": 1e20}]
+    times = [sorted(row["ts"] for row in rows if row["k"] == k and row["ts"] is not None) for k in (0, 1)]
+    expected = [
+        {"k": k, "f": first, "n": sum(last - first <= 0.3 for last in times[k][place:])}
+        for k in (0, 1)
+        for place, first in enumerate(times[k])
+    ]
+    assert any(row["n"] != sum(row["f"] <= last <= row["f"] + 0.3 for last in times[row["k"]]) for row in expected)
+    found = hamlet.sql(text, {"t": rows})
+    assert found.rows() == expected
+    ordered = sorted((row for row in rows if row["ts"] is not None), key=lambda row: row["ts"])
+    schema = pa.schema([("k", pa.int64()), ("ts", pa.float64())])
+    with hamlet.matching.Matcher(text, schema) as matcher:
+        pushed = [*matcher.push(ordered[:30]), *matcher.advance(ordered[30]["ts"]), *matcher.push(ordered[30:])]
+        pushed += matcher.close()
+    assert sorted(pushed, key=str) == sorted(expected, key=str)
+    hamlet.checker.check(text, {"t": rows}, found.why(expected[0]))

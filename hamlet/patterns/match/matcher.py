@@ -642,8 +642,10 @@ class Matcher(Monitor):
             self._host.register("__hamlet_mark", self._mark_table())
             assert self._time is not None
             time = f"CAST({ordered.time} AS HUGEINT)" if pa.types.is_integer(self._time.type) else ordered.time
-            passed_text = f"coalesce({time} + ({within.text}) < {self._mark_text()}, false)"
-            text = f"SELECT {passed_text} AS p FROM {ordered.table} ORDER BY {ordered.row}"
+            passed_text = f"{time} + ({within.text}) < {self._mark_text()}"
+            if pa.types.is_float64(self._time.type):
+                passed_text = f"{self._mark_text()} - {time} > ({within.text})"  # as in `Ordered.ends`
+            text = f"SELECT coalesce({passed_text}, false) AS p FROM {ordered.table} ORDER BY {ordered.row}"
             passed = self._host.arrow(text).column("p").to_numpy(zero_copy_only=False).astype(bool)
         return np.where((ends >= partition_end) & ~passed, _FOREVER, ends)
 

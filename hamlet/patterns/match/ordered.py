@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.patterns.match.host import Host, HostError, quoted
-from hamlet.patterns.match.sorting import borders_of, codes_of, moved, order_of, whole_of
+from hamlet.patterns.match.sorting import borders_of, codes_of, ends_within, moved, order_of, whole_of
 
 _ROW = '"__hamlet_row"'
 INPUT = "__hamlet_input"  # a source's own column of this name is the order of its rows
@@ -173,6 +173,10 @@ class Ordered:
 
     def ends(self, duration: str) -> npt.NDArray[np.int64]:
         """By row, the first row of the partition whose time is more than a duration later; shape (rows,)."""
+        if self.host.types(f"(SELECT ({self.time}) AS t FROM {self.table})")["t"] == "DOUBLE":
+            (most,) = self.host.execute(f"SELECT CAST(({duration}) AS DOUBLE)").fetchall()[0]
+            found = self.host.arrow(f"SELECT ({self.time}) AS t FROM {self.table} ORDER BY {self.row}").column("t")
+            return ends_within(found.fill_null(np.nan).to_numpy(), most, self.borders)
         try:
             return self._ends(str(self.time), duration)
         except HostError as error:

@@ -100,3 +100,18 @@ def whole_of(rows: pa.Table, name: str) -> pa.Array:
     """A column in one piece, not copied where it is one."""
     column = rows.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def ends_within(times: npt.NDArray[np.float64], most: float, borders: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """By row, the first one of its partition that is later by more than `most`; the row itself where it has no time.
+
+    Doubles are subtracted, since the sum of a time and a duration may be rounded to one that is later.
+    """
+    rows = np.arange(len(times), dtype=np.int64)
+    low, high = rows, np.repeat(borders[1:], np.diff(borders))
+    with np.errstate(invalid="ignore"):
+        while (apart := high - low > 1).any():
+            middle = (low + high) // 2
+            inside = times[middle] - times <= most
+            low, high = np.where(apart & inside, middle, low), np.where(apart & ~inside, middle, high)
+    return np.where(np.isnan(times), rows, high)
