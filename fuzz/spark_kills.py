@@ -24,7 +24,7 @@ import pyarrow as pa
 from tests.spark.test_spark_continuous import END, NOTATIONS, SIGNATURE, csv, decided, put, written
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES, ROWS = 24, 40  # files, and rows of each
+FILES, ROWS = 12, 80  # files, and rows of each
 LONGEST = 240.0  # seconds until a job must have ended
 
 
