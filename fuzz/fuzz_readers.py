@@ -35,7 +35,7 @@ def check(data: bytes) -> None:
         source = open_events(path, order_column=order)
         previous = None
         for batch in source.batches():
-            times = batch.column("time").cast(pa.int64()).to_pylist()
+            times = batch.column(source.schema.clock.column).cast(pa.int64()).to_pylist()
             assert times == sorted(times), "the events are out of order"
             assert previous is None or previous <= times[0], "the batches are out of order"
             previous = times[-1]

@@ -73,7 +73,6 @@ def drive(
     bad_rows: str = "error",
     lines: LineForm | None = None,
     quiet: bool = False,
-    notes: Callable[[], Sequence[str]] | None = None,
 ) -> tuple[int, int]:
     """Read the inputs until they end or somebody stops; gives the exit code (130 or 143 after a stop) and the rows.
 
@@ -88,8 +87,6 @@ def drive(
     lines : LineForm, optional
         The form of all inputs, and where their times are.
     quiet : bool
-    notes : callable, optional
-        What is to be said at the end.
     """
     started = time.perf_counter()
     lines = lines or LineForm()
@@ -168,7 +165,7 @@ def drive(
         _say(stop.line())
         return stop.exit_code, driver.meter.rows
     if not quiet:
-        for line in notes() if notes is not None else ():
+        for line in dict.fromkeys(said for tenant in tenants for said in tenant.warnings):
             _say(f"note: {line}")
         stats: Mapping[str, Any] = {"events": driver.events, "rows": driver.meter.rows}
         _say(summary_line(stats, time.perf_counter() - started))

@@ -209,6 +209,7 @@ class Executor:
             "events held back for earlier ones": self.held_back,
             "events that several groups get": sum(each.broadcast.nbytes for each in self._classes if each.broadcast),
             "values of group attributes": sum(each.index.nbytes for each in self._classes),
+            "texts of conditions and distinct counts": self.workload.strings.nbytes,
         }
 
     def kept(self) -> tuple[int, int]:

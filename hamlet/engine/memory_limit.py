@@ -2,9 +2,10 @@
 
 It counts what grows with the data between two batches: exactly, what the kernels allocate (states of queries and
 groups, single events that predicates look back at, their indexes, rows of closed windows that nobody has taken yet);
-by estimate, the values of partition attributes, events that are held back because earlier ones may still come, and
-events that are delivered to several partitions. Not counted are the interpreter and its libraries (about 100 MiB), the
-batch that is being read and worked on, and result rows once they are Python's (`hamlet.run` keeps all of them).
+by estimate, the values of partition attributes, the texts that conditions and distinct counts have met, events that are
+held back because earlier ones may still come, and events that are delivered to several partitions. Not counted are the
+interpreter and its libraries (about 100 MiB), the batch that is being read and worked on, and result rows once they are
+Python's (`hamlet.run` keeps all of them).
 """
 
 from __future__ import annotations

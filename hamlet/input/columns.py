@@ -5,6 +5,7 @@ Nothing here knows a query; it is where names and Python values end and integers
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,7 @@ from hamlet.language.query import AttributeType
 Int64Array = npt.NDArray[np.int64]
 _FEW = 4096  # values of a dictionary, all of which are numbered whether a row has them or not
 _LARGE = 1 << 18  # bytes
+_ENTRY = 100  # bytes that a dict takes for an entry, with its number
 # int64 or float64 values, and 1 where there is one (None: everywhere).
 KernelColumn = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]
 
@@ -36,16 +38,25 @@ class StringPool:
     ----------
     ordered : bool
         Whether some predicate asks which of two strings is less; else nobody has to sort them.
+    nbytes : int
+        An estimate of the memory that they take.
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.ordered = False
-        self._numbers: dict[str, int] = {text: number for number, text in enumerate(texts)}
+        self.nbytes = 0
+        self._numbers: dict[str, int] = {}
         self._ranks: Int64Array | None = None
+        for text in texts:
+            self.number(text)
 
     def number(self, text: str) -> int:
         """The number of a string; a new one where it has not been seen."""
-        return self._numbers.setdefault(text, len(self._numbers))
+        seen = len(self._numbers)
+        number = self._numbers.setdefault(text, seen)
+        if number == seen:
+            self.nbytes += sys.getsizeof(text) + _ENTRY
+        return number
 
     def __len__(self) -> int:
         return len(self._numbers)

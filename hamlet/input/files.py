@@ -111,8 +111,7 @@ def open_path(
             raise DataError(
                 f"{path} is a pipe or a device, and an input is read twice; give a file, or --input - (standard input)"
             )
-        with path.open("rb") as file:
-            _check_first_bytes(path, file.read(2), kind)
+        check_first_bytes(path, kind)
         if kind == "parquet":
             own = {name: kind for name, kind in (known or {}).items() if name != key.time or kind != FRACTION}
             found = ParquetFile(path, own)
@@ -126,8 +125,10 @@ def open_path(
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _check_first_bytes(path: Path, first: bytes, kind: str) -> None:
-    """Refuse a file that is empty, and text that begins as no text does that is read here."""
+def check_first_bytes(path: Path, kind: str) -> None:
+    """Raise DataError at a file that is empty, and at text that begins as no text does that is read here."""
+    with path.open("rb") as file:
+        first = file.read(2)
     if not first:
         raise DataError(f"{path} is empty")
     if kind != "parquet" and first in _WIDE_MARKS:

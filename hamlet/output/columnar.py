@@ -103,8 +103,8 @@ class JsonEncoder(Encoder):
         """A line per row."""
         if self._sparse:
             found = []
-            for texts in zip(*map(json_texts, rows.columns), strict=True):
-                pairs = [key + value for key, value in zip(self._keys, texts, strict=True) if value != "null"]
+            for texts in zip(*map(_there, rows.columns), strict=True):
+                pairs = [key + value for key, value in zip(self._keys, texts, strict=True) if value is not None]
                 found.append(self._first + ", ".join(pairs) + "}\n")
             return "".join(found)
         columns = _Told("null")
@@ -254,6 +254,14 @@ def _ranks(column: Any) -> npt.NDArray[Any]:
 def json_texts(column: Any) -> list[str]:
     """The values of a column as JSON, each; shape (rows,)."""
     return _texts(column, _json_value, "null")
+
+
+def _there(column: Any) -> list[str | None]:
+    """The values of a column as JSON, each; None where there is none (an infinite value is there, as null)."""
+    missing = (
+        [each is None for each in column.tolist()] if isinstance(column, np.ndarray) else column.is_null().to_pylist()
+    )
+    return [None if absent else text for text, absent in zip(json_texts(column), missing, strict=True)]
 
 
 def csv_texts(column: Any) -> list[str]:

@@ -223,7 +223,7 @@ class Monitor(Protocol):
     def warnings(self) -> list[str]:
         """What was probably not meant, a sentence each: predicates that never came."""
         with self._lock:
-            return self._expected.warnings() if self._buffer.events else []
+            return self._expected.warnings() if self._buffer.events or self._counts["events"] else []
 
     def _saved(self) -> bytes:
         from hamlet.policies import saving

@@ -63,6 +63,12 @@ class MonitorTenant:
         return 0 if self.monitor is None else int(self.monitor.held["bytes"])
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """What was probably not meant."""
+        found: Sequence[str] = self.monitor.warnings
+        return found
+
+    @property
     def last_time(self) -> str | None:
         """The largest time seen."""
         seen = self._buffer.seen

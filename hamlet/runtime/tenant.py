@@ -119,6 +119,11 @@ class Tenant(Protocol):
     def kept_bytes(self) -> int: ...  # noqa: D102
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """What was probably not meant, a sentence each."""
+        ...
+
+    @property
     def last_time(self) -> str | None:
         """The largest time seen, as text."""
         ...

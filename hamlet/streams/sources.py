@@ -20,7 +20,7 @@ from hamlet.errors import DataError, similar_file
 from hamlet.input.buffers import filled, from_texts, scalar
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource
-from hamlet.input.files import ParquetFile, event_files, matching, refuse_urls
+from hamlet.input.files import ParquetFile, check_first_bytes, event_files, matching, refuse_urls
 from hamlet.input.formats import format_of
 from hamlet.input.hive import values_in
 from hamlet.input.input_schema import schema_of
@@ -169,12 +169,12 @@ class _Csv(Feed):
                 found[each.name] = "its column cannot be read so" if value is None else f"its column holds '{value[1]}'"
         return found
 
-    def _open(self, columns: dict[str, pa.DataType] | None) -> Any:
+    def _open(self, columns: dict[str, pa.DataType] | None, threads: bool = True) -> Any:
         try:
             stream = pa.input_stream(str(self._path), compression="detect")
             return pa_csv.open_csv(
                 stream,
-                read_options=pa_csv.ReadOptions(block_size=_BLOCK),
+                read_options=pa_csv.ReadOptions(block_size=_BLOCK, use_threads=threads),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=self._mark, invalid_row_handler=self._bad if self._form.drops else None
                 ),
@@ -186,20 +186,30 @@ class _Csv(Feed):
                 ),
             )
         except pa.ArrowInvalid as error:
+            if not threads:
+                raise
             raise self._unreadable(error, columns) from error
         except OSError as error:
             raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
 
     def _unreadable(self, error: pa.ArrowInvalid, columns: dict[str, pa.DataType] | None) -> DataError:
-        """Arrow's complaint, with the name of the column in place of its number."""
+        """Arrow's complaint, with the line, and with the name of the column in place of its number."""
         said = str(error)
+        try:
+            for _ in self._open(columns, threads=False):  # only a single thread knows the lines of its errors
+                pass
+        except pa.ArrowInvalid as again:
+            said = str(again)
+        row = re.search(r"Row #(\d+): ", said)
+        file = self.name if row is None else f"{self.name}:{row[1]}"
+        said = said if row is None else said.replace(row[0], "")
         place = re.search(r"In CSV column #(\d+): ", said)
         if place is None or columns is None:
-            return DataError(f"{self.name} cannot be read: {said}")
+            return DataError(f"{file} cannot be read: {said}")
         names = self.names or []  # Arrow counts the columns of the file, not those that are read
         which = names[int(place[1])] if int(place[1]) < len(names) else f"#{place[1]}"
         return DataError(
-            f"{self.name}: column {which!r}: {said.replace(place[0], '')}\n"
+            f"{file}: column {which!r}: {said.replace(place[0], '')}\n"
             "hint: a column holds values of its input's type; '#' or nothing says that an event has none"
         )
 
@@ -398,6 +408,10 @@ def _open_file(
     kind = format_of(path, input_format)
     if path.stat().st_size == 0:
         raise DataError(f"{path} is empty")
+    try:
+        check_first_bytes(path, kind)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     if kind == "parquet":
         return _Parquet(path, inputs, time_column)
     return _Csv(path, inputs, time_column, form) if kind == "csv" else _Json(path, inputs, form)

@@ -216,7 +216,7 @@ class _JsonEvents(Lines):
             if isinstance(each.type, ir.Scalar) and found == TYPES.get(each.type.family) and found != pa.float64():
                 continue
             try:
-                cells_of(table.column(each.name), each, self._monitor.evaluator.store.words)
+                cells_of(table.column(each.name), each, self._monitor.evaluator.store.words, first=None)
             except DataError as error:
                 raise BadLineError(str(error).split(": ", 1)[-1]) from None
 

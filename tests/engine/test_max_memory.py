@@ -130,6 +130,21 @@ def test_many_groups_are_counted() -> None:
     assert "values of group attributes take" in said
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RETURN COUNT(DISTINCT A.k) PATTERN A WITHIN 10 s",
+        "RETURN COUNT(*) PATTERN SEQ(A x, A y) WHERE x.k < NEXT(y).k WITHIN 10 s",
+    ],
+)
+def test_texts_are_counted(text: str) -> None:
+    engine = hamlet.Engine(hamlet.Workload.parse(text), max_memory="2 MB")
+    times = range(0, 400_000, 10)  # windows close, and what they hold
+    events = pa.table({"time": times, "type": ["A"] * len(times), "k": [f"{time:090}" for time in times]})
+    with pytest.raises(MemoryLimitError, match="texts of conditions and distinct counts take"):
+        push_all(engine, events, 1000)
+
+
 def test_events_held_back_are_counted() -> None:
     workload = hamlet.Workload.parse(STATES)
     for size in (1, 1000):

@@ -151,6 +151,26 @@ def test_bad_rows(task: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capt
     assert "1 bad rows" in err
 
 
+@pytest.mark.parametrize(
+    ("task", "line", "said"),
+    [
+        ("policy json", b'{"time": 1, "type": "Publish", "x": 1}\n', "publish never occurs (did you mean Publish?)"),
+        ("query csv", b"time,type,x\n1,B,1\n", "A never occurs"),
+        ("specification json", b'{"time": 1, "y": 1}\n', "x never occurs"),
+    ],
+)
+def test_what_never_comes_is_said(
+    task: str,
+    line: bytes,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    given(monkeypatch, line)
+    assert main([*TASKS[task][0], "--input", "-", "--input-format", task.split()[1]]) == 0
+    assert f"note: {said}\n" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_late_events(task: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     arguments, head, line = TASKS[task]

@@ -133,3 +133,11 @@ def test_what_a_list_holds_is_written_as_it_is_alone(column: pa.Array) -> None:
     pairs = pa.MapArray.from_arrays([0, 1, 1], pa.array(["k"]), column[:1])
     assert json_texts(pairs) == [f'[["k", {alone[0]}]]', "[]"]
     assert csv_texts(pairs) == [f'"[[""k"", {alone[0].replace(chr(34), chr(34) * 2)}]]"', "[]"]
+
+
+def test_what_has_no_value_may_be_left_out_and_an_infinite_value_is_there() -> None:
+    lines = encoder_of("json", SCHEMA.names, sparse=True).lines(ROWS)
+    for number, line in enumerate(lines.split("\n")[:-1]):
+        there = [name for name, column in COLUMNS.items() if column[number].is_valid]
+        assert list(json.loads(line)) == there
+    assert '"odd": null' in lines.split("\n")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hamlet.errors import DataError
 from hamlet.streams import Specification, run
 
 SPEC = Specification.parse("input a: Int64  output n := n.offset(by: -1).defaults(to: 0) + a  output b := a")
@@ -76,6 +78,25 @@ def test_whole_seconds_and_fractions(tmp_path: Path) -> None:
     written(tmp_path / "a.csv", [{"time": 1, "a": 1}, {"time": 3, "a": 3}])
     written(tmp_path / "b.csv", [{"time": 0.5, "a": 0}, {"time": 2.5, "a": 2}])
     assert [row["value"] for row in computed(tmp_path) if row["stream"] == "b"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("e.csv", "time,a\n1,1\n2,x\n", "e.csv:3: column 'a': CSV conversion error to int64: invalid value 'x'"),
+        ("e.csv", "time,a\n1,1\n2\n", "e.csv:3 cannot be read: CSV parse error: Expected 2 columns, got 1: 2"),
+        ("e.csv", "\x1f\x8b", "e.csv is compressed with gzip"),
+        (
+            "e.jsonl",
+            '{"time": 1, "a": 1}\n{"time": 2, "a": 1.5}\n{"time": 3}',
+            "column 'a' holds in row 2 (the first row is",
+        ),
+    ],
+)
+def test_errors_of_files_say_where(name: str, text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text.encode("latin-1"))
+    with pytest.raises(DataError, match=re.escape(said)):
+        computed(tmp_path / name)
 
 
 def test_timestamps_of_text_and_of_parquet(tmp_path: Path) -> None:

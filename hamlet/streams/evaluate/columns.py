@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,9 @@ _EXACT = 1 << 53  # integers below it are doubles
 _ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
 
 
-def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int = 0) -> Cells | None:
+def cells_of(
+    column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int | None = 0
+) -> Cells | None:
     """A column as 64-bit cells, a mask of the rows that have a value (None: all), and objects for tuples.
 
     Parameters
@@ -35,8 +37,8 @@ def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the ev
         Gives the codes of texts.
     source : str
         For messages.
-    first : int
-        Rows before these, for messages.
+    first : int or None
+        Rows before these, for messages; None where these do not name rows.
 
     Returns
     -------
@@ -174,7 +176,9 @@ def _refuse_rounded(column: pa.Array) -> None:
         )
 
 
-def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, first: int) -> npt.NDArray[np.uint64]:
+def _numbers(
+    column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, first: int | None
+) -> npt.NDArray[np.uint64]:
     target = _ARROW[kind.family]
     found = column.type
     if pa.types.is_dictionary(found):
@@ -187,15 +191,20 @@ def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, 
         column = column.cast(pa.string())
     if not (number if kind.family != "Bool" else pa.types.is_boolean(found)) and not is_text(found):
         raise _wrong(found, stream, source)
-    try:
+
+    def cast(part: pa.Array) -> pa.Array:
         if is_text(found):
-            column = pc.utf8_trim_whitespace(column)
-        elif pa.types.is_floating(found) and pa.types.is_integer(target):
-            _refuse_rounded(column)
-        column = column.cast(target, safe=is_text(found) or kind.family != "Float")
+            return pc.utf8_trim_whitespace(part).cast(target)
+        if pa.types.is_floating(found) and pa.types.is_integer(target):
+            _refuse_rounded(part)
+        return part.cast(target, safe=kind.family != "Float")
+
+    try:
+        column = cast(column)
     except (pa.ArrowException, ValueError) as error:
+        place = _in_row(first, _first_that_fails(cast, column))
         raise DataError(
-            f"{source}: column {stream.name!r} holds what input {stream.name} of type {kind} cannot be: {error}"
+            f"{source}: column {stream.name!r} holds{place} what input {stream.name} of type {kind} cannot be: {error}"
         ) from error
     if kind.family == "Bool":
         flags = to_numpy(filled(column.cast(pa.uint8()), 0))
@@ -203,7 +212,25 @@ def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, 
         return bits
     values = to_numpy(filled(column, 0))
     if kind.family == "Float" and np.isnan(values).any():
-        row = first + int(np.argmax(np.isnan(values))) + 1
-        raise DataError(f"{source}: column {stream.name!r} is not a number (NaN) in row {row} (the first row is 1)")
+        place = _in_row(first, int(np.argmax(np.isnan(values))))
+        raise DataError(f"{source}: column {stream.name!r} is not a number (NaN){place}")
     cells: npt.NDArray[np.uint64] = np.ascontiguousarray(values).view(np.uint64)
     return cells
+
+
+def _first_that_fails(cast: Callable[[pa.Array], Any], column: pa.Array) -> int:
+    """The place of the first value that cannot be cast, of a column that cannot."""
+    low, high = 0, len(column)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            cast(column.slice(low, middle - low))
+        except (pa.ArrowException, ValueError):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _in_row(first: int | None, place: int) -> str:
+    return "" if first is None else f" in row {first + place + 1} (the first row is 1)"
