@@ -607,3 +607,22 @@ def test_within_of_doubles_is_a_difference() -> None:
         pushed += matcher.close()
     assert sorted(pushed, key=str) == sorted(expected, key=str)
     hamlet.checker.check(text, {"t": rows}, found.why(expected[0]))
+
+
+def test_json_has_the_types_of_csv(tmp_path: Path) -> None:
+    """Times of several precisions are times, integers of both signs 64 bits wide; what does not fit stays as it is."""
+    text = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts
+              MEASURES LAST(ts) AS ts, LAST(i) AS i, typeof(LAST(ts)) AS a, typeof(LAST(i)) AS b
+              PATTERN (a+) DEFINE a AS true)"""
+
+    def last(*rows: tuple[Any, Any]) -> list[Any]:
+        lines = [json.dumps({"ts": ts, "i": i}) for ts, i in rows]
+        (tmp_path / "t.jsonl").write_text("\n".join(lines))
+        (found,) = hamlet.sql(text, {"t": tmp_path / "t.jsonl"}).rows()
+        return list(found.values())
+
+    late = datetime.datetime(2024, 1, 1, 10, 0, 1, 500000)
+    mixed = ("2024-01-01T10:00:01.5", -1), ("2024-01-01T10:00:01", None), ("2024-01-01", 2)
+    assert last(*mixed) == [late, -1, "TIMESTAMP", "BIGINT"]
+    assert last((None, -(2**63)), ("2024-13-01T10:00:01.5", 2**63)) == [None, -(2**63), "VARCHAR", "HUGEINT"]
+    assert last(*mixed * 40, ("then", 2)) == ["then", 2, "VARCHAR", "BIGINT"]

@@ -32,6 +32,14 @@ _READERS = {
     ".ndjson": "read_json",
 }
 _READERS |= {".tsv": "read_csv", ".txt": "read_csv"}
+_MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?".replace("{", "{{").replace("}", "}}")
+_NARROWER = {  # types of the host's columns of JSON: what they are if all values pass
+    "HUGEINT": ("BIGINT", "{0} IS NULL OR TRY_CAST({0} AS BIGINT) IS NOT NULL"),
+    "VARCHAR": (
+        "TIMESTAMP",
+        f"{{0}} IS NULL OR (regexp_full_match({{0}}, '{_MOMENT}') AND TRY_CAST({{0}} AS TIMESTAMP) IS NOT NULL)",
+    ),
+}
 _ALLOWED = (
     "SELECT",
     "CREATE",
@@ -210,9 +218,29 @@ class Host:
                 names = self.names(f"(FROM {_reading(paths)})")  # of a header alone, whose columns may be of any type
                 self.register(name, pa.table({each: pa.nulls(0) for each in names}))
                 return
-            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {_reading(paths)}{some}")
+            columns = self._of_json(paths) if readers == {"read_json"} else "*"
+            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {_reading(paths)}{some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
+
+    def _of_json(self, paths: Sequence[str]) -> str:
+        """The columns of JSON files with the types that they have in CSV files and pipes.
+
+        The host takes whole numbers of both signs for HUGEINT, and times that are written in several ways for texts.
+        """
+        reading = _reading(paths)
+        wanted = {
+            quoted(column): _NARROWER[kind]
+            for column, kind in self.types(f"(FROM {reading})").items()
+            if kind in _NARROWER
+        }
+        for rows in (f"(FROM {reading} LIMIT 100)", reading):  # of most texts the first ones tell
+            if wanted:
+                tests = [f"bool_and({test.format(column)})" for column, (_, test) in wanted.items()]
+                [passed] = self.execute(f"SELECT {', '.join(tests)} FROM {rows}").fetchall()
+                wanted = {column: wanted[column] for column, every in zip(wanted, passed, strict=True) if every}
+        casts = [f"CAST({column} AS {kind}) AS {column}" for column, (kind, _) in wanted.items()]
+        return f"* REPLACE ({', '.join(casts)})" if casts else "*"
 
     def _look(self, paths: Sequence[str]) -> None:
         """Find which files of a table lack a column that others have."""
