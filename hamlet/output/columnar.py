@@ -285,7 +285,7 @@ def _texts(column: Any, value_text: Callable[[Any], str], null: str) -> list[str
         coded = column if pa.types.is_dictionary(kind) else pc.dictionary_encode(column)
         texts = [null if value is None else value_text(value) for value in coded.dictionary.to_pylist()]
         return [null if code is None else texts[code] for code in coded.indices.to_pylist()]
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(kind) and not pa.types.is_union(kind):
         whole = _csv_field if value_text is _csv_value else str
         return [null if each is None else whole(each) for each in _nested_texts(column)]
     return [null if value is None else value_text(value) for value in column.to_pylist()]

@@ -65,8 +65,7 @@ class MonitorTenant:
     @property
     def warnings(self) -> Sequence[str]:
         """What was probably not meant."""
-        found: Sequence[str] = self.monitor.warnings
-        return found
+        return [] if self.monitor is None else list(self.monitor.warnings)
 
     @property
     def last_time(self) -> str | None:

@@ -85,11 +85,6 @@ class PatternTenant(MonitorTenant):
         return 0 if self.monitor is None else self.monitor.stats["late_events"]
 
     @property
-    def warnings(self) -> Sequence[str]:
-        """What was probably not meant."""
-        return [] if self.matcher is None else self.matcher.warnings
-
-    @property
     def last_time(self) -> str | None:
         """The largest time seen."""
         seen = None if self.monitor is None else self.monitor.seen
