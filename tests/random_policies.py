@@ -52,7 +52,7 @@ def formula(draw: random.Random, free: tuple[str, ...], depth: int) -> str:
         return f"({formula(draw, free, below)}) OR ({formula(draw, free, below)})"
     if kind == 5 and len(free) < 3:
         name = next(each for each in VARIABLES if each not in free)
-        return f"EXISTS {name}. {formula(draw, (*free, name), below)}"
+        return f"EXISTS {name}. ({formula(draw, (*free, name), below)})"
     if kind == 6:
         return f"{draw.choice(['PREV', 'NEXT'])}{interval(draw, False)} ({formula(draw, free, below)})"
     if kind == 7:
