@@ -9,6 +9,11 @@ from typing import Any
 MOST_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
 
 
+def brackets_in(text: bytes) -> int:
+    """How many arrays and objects a text may begin."""
+    return text.count(b"[") + text.count(b"{")
+
+
 def object_of(line: bytes) -> dict[str, Any]:
     """The object on a line; NaN and Infinity are numbers, as for Arrow.
 

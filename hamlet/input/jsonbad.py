@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.input.csvform import Dropped
-from hamlet.input.json_line import MOST_BRACKETS, brief, object_of
+from hamlet.input.json_line import MOST_BRACKETS, brackets_in, brief, object_of
 from hamlet.input.moments import nanoseconds_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import FRACTION, is_text
@@ -76,7 +76,7 @@ class BadLines:
 
     def _wrong(self, text: bytes) -> str | None:
         """What is wrong with a line; where nothing is, its attributes' kinds are known from now on."""
-        if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
+        if brackets_in(text) > MOST_BRACKETS:
             return "values are nested too deeply"
         try:
             event = object_of(text)

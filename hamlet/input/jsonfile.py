@@ -22,7 +22,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvform import Dropped
 from hamlet.input.input_schema import other_type
-from hamlet.input.json_line import MOST_BRACKETS, brief, object_of
+from hamlet.input.json_line import MOST_BRACKETS, brackets_in, brief, object_of
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.moments import FORMS, NUMBER, NoTimeError, as_seconds, clock_of, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
@@ -344,10 +344,10 @@ class JsonFile:
             for number, text in enumerate(chunk[: last if last >= 0 else None].split(b"\n"), line):
                 if text.strip():
                     self._object_at(text, number)  # the first line that is wrong, perhaps one before
-        if chunk.count(b"[") + chunk.count(b"{") <= chunk.count(b"\n") + MOST_BRACKETS:
+        if brackets_in(chunk) <= chunk.count(b"\n") + MOST_BRACKETS:
             return
         for number, text in enumerate(chunk.split(b"\n"), line):
-            if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
+            if brackets_in(text) > MOST_BRACKETS:
                 self._object_at(text, number)
 
     def _raise_unreadable(self, chunk: bytes, line: int, error: pa.ArrowException) -> NoReturn:

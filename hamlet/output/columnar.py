@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from hamlet.arrays import np, npt, pa, pc
@@ -31,6 +31,7 @@ from hamlet.output.typed import typed_rows, typed_schema
 
 FORMATS = ("json", "csv", "parquet", "monpoly")
 EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
+_Null = TypeVar("_Null", str, None)
 _NATIVE = {"int64": "int", "double": "float", "float64": "float", "bool": "bool"}  # by Arrow's names and numpy's
 
 
@@ -103,7 +104,8 @@ class JsonEncoder(Encoder):
         """A line per row."""
         if self._sparse:
             found = []
-            for texts in zip(*map(_there, rows.columns), strict=True):
+            values = [_texts(column, _json_value, None) for column in rows.columns]  # an infinite one is there, as null
+            for texts in zip(*values, strict=True):
                 pairs = [key + value for key, value in zip(self._keys, texts, strict=True) if value is not None]
                 found.append(self._first + ", ".join(pairs) + "}\n")
             return "".join(found)
@@ -256,21 +258,13 @@ def json_texts(column: Any) -> list[str]:
     return _texts(column, _json_value, "null")
 
 
-def _there(column: Any) -> list[str | None]:
-    """The values of a column as JSON, each; None where there is none (an infinite value is there, as null)."""
-    missing = (
-        [each is None for each in column.tolist()] if isinstance(column, np.ndarray) else column.is_null().to_pylist()
-    )
-    return [None if absent else text for text, absent in zip(json_texts(column), missing, strict=True)]
-
-
 def csv_texts(column: Any) -> list[str]:
     """The values of a column as CSV fields; shape (rows,)."""
     return _texts(column, _csv_value, "")
 
 
-def _texts(column: Any, value_text: Callable[[Any], str], null: str) -> list[str]:
-    """Texts of values, of Arrow's or numpy's; each distinct text or time is turned once."""
+def _texts(column: Any, value_text: Callable[[Any], str], null: _Null) -> list[str | _Null]:
+    """Texts of values, of Arrow's or numpy's, `null` for none; each distinct text or time is turned once."""
     if isinstance(column, np.ndarray):
         return [null if value is None else value_text(value) for value in column.tolist()]
     kind = column.type
@@ -312,7 +306,7 @@ def _nested_texts(column: pa.Array) -> list[str | None]:
     return [None if each is None else f"[{', '.join(islice(parts, each))}]" for each in lengths]
 
 
-def _time_texts(column: pa.Array, value_text: Callable[[Any], str], null: str) -> list[str]:
+def _time_texts(column: pa.Array, value_text: Callable[[Any], str], null: _Null) -> list[str | _Null]:
     clock = Clock("time", column.type.unit, column.type)
     coded = pc.dictionary_encode(column.cast(pa.int64()))
     texts = [value_text(time_text(ticks, clock)) for ticks in coded.dictionary.to_pylist()]

@@ -406,8 +406,6 @@ def _open_file(
     if not path.exists():
         raise DataError(f"no such file: {path}{similar_file(path)}")
     kind = format_of(path, input_format)
-    if path.stat().st_size == 0:
-        raise DataError(f"{path} is empty")
     try:
         check_first_bytes(path, kind)
     except OSError as error:

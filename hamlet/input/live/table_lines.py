@@ -20,7 +20,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS
-from hamlet.input.json_line import MOST_BRACKETS, object_of
+from hamlet.input.json_line import MOST_BRACKETS, brackets_in, object_of
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.jsonfile import ZONED
 from hamlet.input.missing import missing_column
@@ -145,7 +145,7 @@ class JsonLines:
                 str(block, "utf-8")
             except UnicodeDecodeError:
                 raise BadLineError("the line is not UTF-8 text") from None
-        if _NO_OBJECT.search(block) or block.count(b"[") + block.count(b"{") > block.count(b"\n") + MOST_BRACKETS:
+        if _NO_OBJECT.search(block) or brackets_in(block) > block.count(b"\n") + MOST_BRACKETS:
             for line in block.split(b"\n"):
                 if line.strip() and (reason := self.reason(line)) is not None:
                     raise BadLineError(reason)
