@@ -35,7 +35,8 @@ _LONG_INTEGER = re.compile(rb"\d{19}")
 _LONG_FIELD = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
-_LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_FINER = "has more than six digits behind the point, and no time before has; give the first with nine digits"
+_LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)")
 
 
 class BadLineError(DataError):
@@ -187,13 +188,19 @@ class JsonLines:
                 table = table.set_column(place, name, self._seconds(column))
                 continue
             if kind is None and pa.types.is_timestamp(column.type) and not ZONED.search(block):
-                continue  # whole seconds
+                table = table.set_column(place, name, _lasting(column))
+                continue
             if kind is None and pa.types.is_timestamp(column.type):  # Arrow's guess, which forgets zones
                 texts = texts if texts is not None else _as_text(block, table)
                 column = texts.column(name)
                 table = table.set_column(place, name, column)
             if kind is not None and pa.types.is_timestamp(kind):
-                table = table.set_column(place, pa.field(name, kind), column.cast(kind))
+                try:
+                    table = table.set_column(place, pa.field(name, kind), column.cast(kind))
+                except pa.ArrowInvalid:
+                    if kind.unit != "ns" and _is(column, pa.timestamp("ns", kind.tz)):
+                        raise BadLineError(f"{name!r} {_FINER}") from None
+                    raise
             elif kind is None and is_text(column.type):
                 moments = _moments(column)
                 if moments is not None:
@@ -330,9 +337,11 @@ class CsvLines(Lines):
         found = self._read(block, {})
         wide = {}
         for name, kind in known.items():
-            given = preferred(found.schema.field(name).type)
+            given = found.schema.field(name).type
             if name == self._columns.key.time and pa.types.is_integer(kind) and pa.types.is_floating(given):
                 raise BadLineError(f"{name!r} has a fraction, and no time before has one; {ALIKE}")
+            if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given) and given.unit == "ns" != kind.unit:
+                raise BadLineError(f"{name!r} {_FINER}")
             other = widen(kind, given)
             keep = name in self._columns.declared or kind == FRACTION or pa.types.is_timestamp(kind) or is_text(kind)
             wide[name] = kind if keep or other is None else other
@@ -351,6 +360,9 @@ class CsvLines(Lines):
         )
         for place, field in enumerate(table.schema):
             kind = preferred(field.type)
+            if field.name not in types and pa.types.is_timestamp(kind):
+                table = table.set_column(place, field.name, _lasting(table.column(place)))
+                continue
             if field.name == time and pa.types.is_floating(kind):
                 return self._read(block, {**types, time: FRACTION})
             if field.name == time and kind == EXACT_SECONDS:
@@ -431,6 +443,23 @@ def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
         except pa.ArrowInvalid:
             continue
     return None
+
+
+def _lasting(moments: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The first timestamps of a stream, in microseconds where that loses nothing: later ones may have a fraction."""
+    try:
+        return moments.cast(pa.timestamp("us", moments.type.tz))
+    except pa.ArrowInvalid:
+        return moments
+
+
+def _is(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Whether texts can be cast."""
+    try:
+        texts.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _lines_in(block: bytes) -> int:
