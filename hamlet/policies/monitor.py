@@ -223,7 +223,8 @@ class Monitor(Protocol):
     def warnings(self) -> list[str]:
         """What was probably not meant, a sentence each: predicates that never came."""
         with self._lock:
-            return self._expected.warnings() if self._buffer.events or self._counts["events"] else []
+            come = self._buffer.events or self._counts["events"] or self._runner.points
+            return self._expected.warnings() if come else []
 
     def _saved(self) -> bytes:
         from hamlet.policies import saving
@@ -281,8 +282,12 @@ class Monitor(Protocol):
             raise HamletError("the monitor has taken events, and cannot take the time-points of a log")
         with self._working():
             self._counts["events"] += sum(len(points) for chunk in chunks for points, _ in chunk.relations.values())
-            for name in {name for chunk in chunks for name, _ in chunk.relations}:
-                self._expected.see([name])
+            wanted = self._runner.predicates  # whether others have come, a log is not read for
+            self._expected.see(
+                each.name for each in self.policies[0].signature if (each.name, each.arity) not in wanted
+            )
+            for chunk in chunks:
+                self._expected.see(name for (name, _), (points, _) in chunk.relations.items() if len(points))
             self._buffer.promise(bound)
             return list(self._runner.feed(chunks, bound, 0))
 

@@ -71,7 +71,11 @@ def test_notebooks_show_texts_and_rows(notation: str) -> None:
 @pytest.mark.parametrize("input_format", ["csv", "log"])
 @pytest.mark.parametrize("command", ["monitor", "check"])
 def test_the_command_line_says_what_never_came(
-    command: str, input_format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str,
+    input_format: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     paths = {name: tmp_path / name for name in ("p.mfotl", "s.lola", "p.sig", "e.csv", "e.log")}
     paths["p.mfotl"].write_text("withdraw(u)")
@@ -82,6 +86,12 @@ def test_the_command_line_says_what_never_came(
     source = ["--input", str(paths[f"e.{input_format}"])]
     assert main([command, str(paths["p.mfotl"]), "--signature", str(paths["p.sig"]), *source]) == 0
     assert "note: withdraw never occurs" in capsys.readouterr().err
+    if command == "monitor":  # a log of which no event is read has events
+        monkeypatch.setattr("sys.stdin", paths[f"e.{input_format}"].open())
+        assert main([command, str(paths["p.mfotl"]), "--signature", str(paths["p.sig"]), "--input", "-"]) == 0
+        said = capsys.readouterr().err
+        assert "note: withdraw never occurs" in said
+        assert "Withdraw never" not in said
     if input_format == "csv":
         assert main([command, str(paths["s.lola"]), *source]) == 0
         assert "note: U never occurs" in capsys.readouterr().err
