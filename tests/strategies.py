@@ -185,6 +185,7 @@ class Draft:
     lacking: list[str] = field(default_factory=list)  # types declared without a key
     atoms_left: int = 0
     asked: int = 0  # the number of the query whose rows the query drawn now asks about
+    last: tuple[list[str], list[str], list[str]] | None = None  # of a query: variables, groups, and all but its RETURN
 
     # -------------------------------------------------------------------------------------------- decisions
 
@@ -310,6 +311,9 @@ class Draft:
         return self
 
     def some_query(self, number: int, span: int, options: dict[str, Any]) -> str:
+        if self.last is not None and not self.asked and self.percent(20):  # like the one before, but for its RETURN
+            present, group_by, lines = self.last
+            return "\n".join([f"RETURN {', '.join(self.items(present, group_by))}", *lines])
         pattern = self.pattern()
         if number == 0 or self.percent(30):
             self.shared = [f"{self.pick(self.positive)}+"]
@@ -337,7 +341,9 @@ class Draft:
         if self.features.span and self.percent(45):
             lines.append(f"  SPAN {self.pick([max(1, span // 3), 1, 2, max(1, span // 2), span])} {unit}")
         window = f"WITHIN SESSION {self.pick([1, 2, 3])} {unit}" if session else self.window(span, options)
-        return "\n".join([*lines, f"  {window};"])
+        lines.append(f"  {window};")
+        self.last = None if self.asked else (present, group_by, lines[1:])
+        return "\n".join(lines)
 
     def taken(self, present: Sequence[str]) -> list[str]:
         """What trends took, as GROUP-BY names it."""

@@ -25,7 +25,7 @@ from hamlet.output.listing import listings
 from hamlet.output.matched import event_columns
 from hamlet.output.numbers import Runs
 from hamlet.output.rows import Closed
-from hamlet.planner.aggregates import Component, has_trends, nothing, paired
+from hamlet.planner.aggregates import Component, ComponentKey, has_trends, nothing, paired
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 
 # as `Kernel.rows` gives, and columns of sets; last what trends took, where they are grouped by it
@@ -93,7 +93,7 @@ class ClosedRows:
         self._ranks = {group: Ranks(index, group) for group in {query.group for query in compiled.queries}}
         self._closed: dict[int, list[Closed]] = {}  # by query, taken from the kernels and not delivered
         self._plans: dict[tuple[int, ...], list[Listing]] | None = None
-        self._drawn: dict[int, list[Drained]] = {}  # by query, drained for one that is alike
+        self._drawn: dict[tuple[int, int], list[Drained]] = {}  # by query and part, drained for one that is alike
 
     def plan_dicts(self) -> dict[tuple[int, ...], list[Listing]]:
         """How rows are made dicts, found out once: a run that asks for none need not."""
@@ -114,7 +114,7 @@ class ClosedRows:
 
     def places(self) -> list[int]:
         """The queries of the class (their places) that have rows to drain."""
-        found = {*self._closed, *self._drawn}
+        found = {*self._closed, *(place for place, _ in self._drawn)}
         for kernel in self.kernels:
             for part in kernel.closed():
                 found.update(self.compiled.users_of[part])
@@ -169,22 +169,24 @@ class ClosedRows:
         """The other rows that the kernels have of a query."""
         query = self.compiled.queries[place]
         parts = self.compiled.parts_of[place]
-        pairs: list[Column] | None = None
+        whole: list[Column] | None = None
         if query.analysed.taken:
             return self._marked(place, query, parts[0])
         if len(parts) == 1:
             keys, windows, widths, words, sets = self._drawn_for(place, parts[0])
+        elif query.sides:
+            keys, windows, whole = self._side_by_side(place, query, parts)
         else:
-            keys, windows, pairs = self._pairs(query, parts)
+            keys, windows, whole = self._pairs(place, query, parts)
         if not len(keys):
             self._drop(parts)
             return None
         ordered = self._ordered(query.group, keys, windows, orders)
-        if pairs is None:
+        if whole is None:
             columns = decoded(query.layout.cells, widths, words, ordered.rows)
             columns += [taken(column, ordered.rows) for column in sets]
         else:
-            columns = [taken(column, ordered.rows) for column in pairs]
+            columns = [taken(column, ordered.rows) for column in whole]
         self._drop(parts)
         return self._grouped(query, ordered.runs, ordered.owners, columns)
 
@@ -240,9 +242,9 @@ class ClosedRows:
         if len(rows[0]):
             copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy(), rows[4]
             for user in users:
-                self._drawn.setdefault(user, []).append(copied)
+                self._drawn.setdefault((user, part), []).append(copied)
             self._drop([part])
-        mine = self._drawn.pop(place, [])
+        mine = self._drawn.pop((place, part), [])
         if len(mine) < 2:
             return mine[0] if mine else rows
         keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))
@@ -276,7 +278,7 @@ class ClosedRows:
             texts = self._strings.texts if any(each[4] for each in tables.sets) else None
             found += set_columns(tables.sets, *kernel.sets(part), texts)
         if tables.event_sets:
-            keys = [key for key in query.layout.sets if key.kind == "events"]
+            keys = [key for key in query.layout_of(number).sets if key.kind == "events"]
             doubles = [query.types.get((str(k.variable), str(k.attribute))) is AttributeType.DOUBLE for k in keys]
             found += event_columns(doubles, *kernel.events(part))
         if tables.takings:
@@ -289,11 +291,26 @@ class ClosedRows:
             for part in parts:
                 kernel.drop(part)
 
-    def _pairs(self, query: CompiledQuery, parts: Sequence[int]) -> tuple[Int64Array, Int64Array, list[Column]]:
+    def _side_by_side(
+        self, place: int, query: CompiledQuery, parts: Sequence[int]
+    ) -> tuple[Int64Array, Int64Array, list[Column]]:
+        """The closed windows of a query whose components are computed apart: all parts have the same windows."""
+        found: dict[ComponentKey, Column] = {}
+        for layout, part in zip(query.sides, parts, strict=True):
+            keys, windows, widths, words, sets = self._drawn_for(place, part)
+            order = np.lexsort((windows, keys))
+            columns = [*decoded(layout.cells, widths, words, order), *(taken(column, order) for column in sets)]
+            found = dict(zip(layout.keys, columns, strict=True)) | found
+            keys, windows = keys[order], windows[order]
+        return keys, windows, [found[key] for key in query.layout.keys]
+
+    def _pairs(
+        self, place: int, query: CompiledQuery, parts: Sequence[int]
+    ) -> tuple[Int64Array, Int64Array, list[Column]]:
         """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
         sides = []
         for part in parts:
-            keys, windows, widths, words, sets = self._waiting(part)
+            keys, windows, widths, words, sets = self._drawn_for(place, part)
             columns = [*decoded(query.layout.cells, widths, words, np.arange(len(keys))), *sets]
             found = [listed(column) for column in columns]
             sides.append(
@@ -301,11 +318,11 @@ class ClosedRows:
             )
         rows: dict[tuple[int, int], list[Component]] = {}
         none = nothing(query.layout.keys)
-        for place, one in sides[0].items():
-            if place in sides[1]:
-                pairs = paired(query.layout.keys, one, sides[1][place], sides[2].get(place, none))
+        for where, one in sides[0].items():
+            if where in sides[1]:
+                pairs = paired(query.layout.keys, one, sides[1][where], sides[2].get(where, none))
                 if has_trends(pairs[0]):
-                    rows[place] = pairs
+                    rows[where] = pairs
         pairs_at = np.array(list(rows), np.int64).reshape(-1, 2)
         lists = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
         columns = [columned(key, column) for key, column in zip(query.layout.keys, lists, strict=True)]

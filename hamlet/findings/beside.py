@@ -10,6 +10,7 @@ import numpy as np
 
 from hamlet.errors import HamletError
 from hamlet.findings.reasons import Again
+from hamlet.input.columns import StringPool
 from hamlet.language.analysis import analyse
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
@@ -26,6 +27,7 @@ Rerun = Callable[[Workload, "Part", int], Results | None]  # None where there ar
 
 FEW_EVENTS = 10_000  # of an input that is read again whole
 _MOST_EVENTS = 500_000  # of one window
+_MOST_LOOKED_BACK = 4_000  # where twice as many cost four times as much
 _MOST_WINDOWS = 3  # of a query that are read again
 _MOST_QUERIES = 20  # of a workload that are run in other words, which takes the time of many events
 _MOST_PARTS = 8  # windows that are read again at a time
@@ -126,12 +128,22 @@ class Beside:
         start = self._source.schema.clock.present(part.window)
         try:
             again = Workload(analyse(replace(text, queries=(*own, *others))))
-            for row in self._rerun(again, part, _MOST_EVENTS) or ():
+            for row in self._rerun(again, part, self._most(again)) or ():
                 if row["query"] in to and (part.period is None or row["window_start"] == start):
                     to[row["query"]].append(row)
         except HamletError:  # what the user wrote is right, whatever is wrong with other words for it
             return {}
         return made
+
+    def _most(self, again: Workload) -> int:
+        """How many events are looked at once more."""
+        if self._whole:
+            return FEW_EVENTS
+        compiled = again.compiled(self._source.schema, StringPool(), exact=True, together=True, settled=False)
+        looks_back = any(
+            tables.looks_back for each in compiled.classes for query in each.queries for tables in query.matching
+        )
+        return _MOST_LOOKED_BACK if looks_back else _MOST_EVENTS
 
 
 def _few_groups(groups: Mapping[int, str | None]) -> Iterator[dict[int, str | None]]:

@@ -60,10 +60,11 @@ class Sets:
     def tolist(self) -> list[frozenset[Any]]:
         """The values as Python objects."""
         values: Sequence[Any] = (self.codes.view(np.float64) if self.floating else self.codes).tolist()
-        if self.objects is not None:
-            values = [self.objects[code] for code in values]
         pairs = zip(self.starts.tolist(), self.sizes.tolist(), strict=True)
-        return [frozenset(values[start : start + size]) for start, size in pairs]
+        rows = (values[start : start + size] for start, size in pairs)
+        if self.objects is None:
+            return [frozenset(row) for row in rows]
+        return [frozenset(map(self.objects.__getitem__, row)) for row in rows]  # others' codes stand for nothing
 
     def counts(self) -> Int64Array:
         """How many values each row has."""

@@ -202,6 +202,14 @@ def in_order(keys: Iterable[ComponentKey]) -> Layout:
     return Layout(tuple(sorted(dict.fromkeys(keys), key=lambda key: ranks.get(key.kind, 0))))
 
 
+def apart(layout: Layout) -> tuple[Layout, ...]:
+    """The components over all trends, and those over matched events beside the count; none where all are of a kind."""
+    count, *others = layout.keys
+    events = [key for key in others if key.once or key.kind == "events"]
+    trends = [key for key in others if key not in events]
+    return (in_order([count, *trends]), in_order([count, *events])) if events else ()
+
+
 def is_double(aggregate: Aggregate, types: Types) -> bool:
     """Whether an aggregate's attribute is a DOUBLE."""
     return types.get((aggregate.variable or "", aggregate.attribute or "")) is AttributeType.DOUBLE

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 from hamlet.input.columns import StringPool
 from hamlet.kernel.expression import Program
@@ -27,7 +28,7 @@ from hamlet.language.query import (
 )
 from hamlet.language.schema import Schema
 from hamlet.planner.adjacent import Keys, keys_of
-from hamlet.planner.aggregates import ComponentKey, Layout, Types, components, in_order
+from hamlet.planner.aggregates import ComponentKey, Layout, Types, apart, components, in_order
 from hamlet.planner.alike import form
 from hamlet.planner.classify import Classifier, Loads, Role
 from hamlet.planner.compiled import CompiledClass, CompiledMerged, CompiledQuery, CompiledWorkload
@@ -36,6 +37,7 @@ from hamlet.planner.matching import (
     Reach,
     automata,
     is_matching,
+    is_over_events,
     matching_form,
     sees_all,
     shared_variables,
@@ -255,23 +257,40 @@ class _ClassCompiler:
             for place in (leader, *others):
                 hidden = rows - drafts[place].analysed.upstream.keys()
                 drafts[place] = replace(drafts[place], layout=layout, types=types, reach=reaches[place], hidden=hidden)
-            tables = self.matching_tables(drafts[leader], keeps)
+            sides = self.sides(drafts[leader], keeps)
+            tables = self.matching_tables(drafts[leader], keeps, sides or (layout,))
             plain = tuple(
-                self.tables(drafts[leader].analysed, each, layout, types) for each in drafts[leader].templates
+                self.tables(drafts[leader].analysed, template, each, types)
+                for template in drafts[leader].templates
+                for each in sides or (layout,)
             )
             for place in (leader, *others):
                 like = None if place == leader else leader
-                drafts[place] = replace(drafts[place], tables=plain, matching=tables, like=like)
+                drafts[place] = replace(drafts[place], tables=plain, matching=tables, like=like, sides=sides)
         return tuple(drafts)
 
-    def matching_tables(self, query: CompiledQuery, keeps: int) -> tuple[MatchingTables, ...]:
-        """The matching operator's tables of a query."""
+    def sides(self, query: CompiledQuery, keeps: int) -> tuple[Layout, ...]:
+        """The components that are better computed apart.
+
+        Under SPAN sums over trends are sliding products, and events that trends take are found in a log: together they
+        are neither.
+        """
+        analysed = query.analysed
+        if analysed.query.longest is None or analysed.taken or len(analysed.patterns) > 1 or is_over_events(analysed):
+            return ()
+        sides = apart(query.layout)
+        return sides if sides and self.matching_tables(query, keeps, sides)[1].logs else ()
+
+    def matching_tables(
+        self, query: CompiledQuery, keeps: int, layouts: Sequence[Layout]
+    ) -> tuple[MatchingTables, ...]:
+        """The matching operator's tables of a query: for each automaton those of each layout."""
         analysed, column_of = query.analysed, partial(self.column, query.analysed)
         assert query.reach is not None
         parts = automata(analysed)
         delayed = any(final.guards for each in parts for final in each.template.finals)
         found = []
-        for each in parts:
+        for each, layout in product(parts, layouts):
             variables = {variable: number for number, variable in enumerate(each.template.variables)}
             writer = MatchingWriter(
                 analysed,
@@ -279,13 +298,13 @@ class _ClassCompiler:
                 partial(self.pair_program, analysed),
                 lambda pair: read_attributes(analysed.adjacent[pair]),
                 column_of,
-                query.layout,
+                layout,
                 query.types,
                 variables,
                 empty_tables(
                     analysed,
                     query.reach,
-                    query.layout,
+                    layout,
                     query.types,
                     variables,
                     column_of,
@@ -293,6 +312,7 @@ class _ClassCompiler:
                     delayed=delayed,
                     keeps=keeps,
                 ),
+                is_over_events(analysed) or (len(layouts) > 1 and layout is layouts[1]),
             )
             found.append(writer.write())
         return tuple(found)

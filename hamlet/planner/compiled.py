@@ -34,9 +34,9 @@ class CompiledQuery:
     templates : tuple of Template
         One, or three for AND: both operands, and the trends that are in both.
     tables : tuple of QueryTables
-        One per template.
+        One per template, or per side.
     layout : Layout
-        What a row of the kernel holds.
+        What a row holds.
     types : dict of (variable, attribute) to AttributeType or None
         Of the aggregated attributes.
     roles : dict of str to Role
@@ -51,7 +51,7 @@ class CompiledQuery:
     merged query : int or None
         Which of the merged queries of the class keeps its sums.
     matching : tuple of MatchingTables
-        One per template where the matching operator serves the query, else none.
+        As many, where the matching operator serves the query, else none.
     reach : Reach or None
         Of such a query.
     hidden : frozenset of str
@@ -60,6 +60,9 @@ class CompiledQuery:
         The line of time on which its windows begin at multiples of its slide.
     schema : Schema or None
         Of the events.
+    sides : tuple of Layout
+        The components of each of the kernel's queries, where what is over all trends and what is over events are
+        computed apart; else none.
     """
 
     analysed: AnalysedQuery
@@ -77,6 +80,11 @@ class CompiledQuery:
     hidden: frozenset[str] = frozenset()
     line: Line = Shifted()
     schema: Schema | None = None
+    sides: tuple[Layout, ...] = ()
+
+    def layout_of(self, part: int) -> Layout:
+        """The components of one of the kernel's queries that it has."""
+        return self.sides[part] if self.sides else self.layout
 
     @cached_property
     def times(self) -> Times:
@@ -325,7 +333,7 @@ class CompiledClass:
         """The steps of a part, and its event types, those that may repeat first: like events meet like lanes."""
         place, part = self.parts[number]
         query = self.queries[place]
-        template = query.templates[part]
+        template = query.templates[0 if query.sides else part]
         types = tuple(query.analysed.types[template.variable(state)] for state in range(1, template.size))
         steps = sorted((each.target, each.source) for each in template.transitions)
         return tuple(steps), tuple(types[target - 1] for target, source in steps if target == source), types

@@ -279,7 +279,7 @@ def _query(
         window=_window(analysis, query.query, schema),
         templates=tuple(
             _steps(part, template, query, tables)
-            for part, template, tables in zip(_PARTS[len(exact.templates)], exact.templates, exact.tables, strict=True)
+            for part, template, tables in zip(_PARTS[len(exact.templates)], exact.templates, exact.tables, strict=False)
         ),
         memory=Memory(
             _causes(exact),
@@ -336,12 +336,14 @@ def _matching(query: AnalysedQuery, tables: MatchingTables) -> Matching:
 def _grows(query: AnalysedQuery, parts: Sequence[MatchingTables]) -> Iterator[str]:
     """What the matching operator's memory grows with."""
     asked = query.query
-    if all(tables.logs for tables in parts):
+    logged = any(tables.logs for tables in parts)
+    if logged:
         before = ""
         if asked.longest is not None:
             first = any(state == 0 and guards >= 0 for tables in parts for state, guards in tables.logged_slots()[0])
             before = f" and of {'twice ' * first}{to_text(asked.longest)} before them"  # a first NOT looks back, too
         yield f"the events of open windows{before}, each once"
+    if all(tables.logs for tables in parts):
         return
     if asked.longest is not None:
         yield f"the times of a key's last {to_text(asked.longest)} at which trends began"
@@ -350,7 +352,7 @@ def _grows(query: AnalysedQuery, parts: Sequence[MatchingTables]) -> Iterator[st
             yield f"the distinct values of {name_text(each.variable or '')}.{name_text(each.attribute or '')}"
         elif each.function in DISTINCT:
             yield "the sums kept, 4 KiB of registers in each"
-    for variable in dict.fromkeys(each.variable for each in query.aggregates if each.events):
+    for variable in dict.fromkeys(each.variable for each in query.aggregates if each.events and not logged):
         yield f"the {name_text(variable or '')} events of open windows, each once, and the additions that they are in"
     for taken in query.taken:
         most = most_taken(query, taken) if taken.attribute is None else None
@@ -452,7 +454,7 @@ def _predicate(query: AnalysedQuery, pair: Pair | None) -> str | None:
 def _causes(query: CompiledQuery) -> tuple[Cause, ...]:
     """The predicates for which single events are kept."""
     found: dict[Cause, None] = {}
-    for template, tables in zip(query.templates, query.tables, strict=True):
+    for template, tables in zip(query.templates, query.tables, strict=False):  # a second side repeats the first
         for _, _, _, number, index in tables.sources:
             if number < 0:
                 continue

@@ -15,7 +15,7 @@ from hamlet.kernel.operators.matching.operator import SEMANTICS
 from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import AttributeType, Semantics
 from hamlet.planner.aggregates import Layout, Types
-from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, is_over_events, most_taken
+from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, most_taken
 from hamlet.planner.tables import Writer
 from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
@@ -63,6 +63,12 @@ class MatchingTables:
     arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     calendar: tuple[Any, ...] | None = None  # `hamlet.planner.timeline.Calendar.table`, where times stay what they are
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether an event costs all events, or all beginnings of trends, before it: next moves each but once."""
+        keeps_beginnings = self.span >= 0 and not self.logs and not self.slides
+        return self.semantics == SEMANTICS["any"] and (bool(self.predicates) or keeps_beginnings)
 
     @property
     def slots(self) -> int:
@@ -115,6 +121,8 @@ class MatchingWriter(Writer):
         As for `empty_tables`.
     tables : MatchingTables
         Filled.
+    over_events : bool
+        Whether all that is asked is over matched events.
     """
 
     query: AnalysedQuery
@@ -126,6 +134,7 @@ class MatchingWriter(Writer):
     types: Types
     variables: Mapping[str, int]
     tables: MatchingTables
+    over_events: bool
     set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
     kept: dict[object, dict[str, int]] = field(default_factory=dict)  # state or store -> attribute -> event column
     predicate_numbers: dict[tuple[object, Pair], int] = field(default_factory=dict)
@@ -164,7 +173,7 @@ class MatchingWriter(Writer):
                 )
             )
         self._trace()
-        tables.over_events = is_over_events(self.query) and len(self.query.patterns) == 1  # pairs need numbers
+        tables.over_events = self.over_events and len(self.query.patterns) == 1  # pairs need numbers
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
         tables.logs = self._logs()

@@ -21,6 +21,7 @@ PATTERNS = (
     "SEQ(A+, NOT C, B, NOT D, A x+)",
 )
 RETURNS = "COUNT(*), COUNT(A), SUM(A.v), MIN(A.v), MAX(A.w), AVG(A.v), SUM(A.w)"
+EVENTS = "COUNT(EVENTS A) AS e, SUM(EVENTS A.v) AS s, AVG(EVENTS A.w) AS a, MIN(EVENTS A.w) AS m, MAX(EVENTS A.v) AS x"
 WINDOWS = ("WITHIN 60 s", "WITHIN 90 s SLIDE 25 s", "WITHIN ALL")
 
 
@@ -35,6 +36,7 @@ def stream(seed: int, events: int, ties: float = 0.3) -> list[dict[str, Any]]:
                 "k": chance.randint(0, 1),
                 "v": chance.choice([None, *range(-50, 50)]),
                 "w": chance.random() - 0.3,
+                "s": chance.choice("pqr"),
             }
         )
     return found
@@ -56,7 +58,7 @@ def test_a_product_is_what_lanes_add_up(pattern: str, window: str, numbers: Any)
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_pushes_and_saves(window: str) -> None:
-    asked = "; ".join(f"RETURN {RETURNS} PATTERN {each} WHERE [k] SPAN 150 s {window}" for each in PATTERNS)
+    asked = "; ".join(f"RETURN {RETURNS}, {EVENTS} PATTERN {each} WHERE [k] SPAN 150 s {window}" for each in PATTERNS)
     workload, events = hamlet.Workload.parse(asked), stream(9, 700)
     expected = hamlet.run(workload, events).rows()
     assert max(row["count"] for row in expected) > 2**64
@@ -73,8 +75,58 @@ def test_pushes_and_saves(window: str) -> None:
         assert in_file_order(rows, workload.names) == expected
 
 
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_events_beside_trends(pattern: str, window: str, numbers: Any) -> None:
+    """Aggregates over EVENTS and over trends in one query, in two, and in three that are alike."""
+    for seed, span in enumerate((1, 7, 40)):
+        asked, events = f"PATTERN {pattern} WHERE [k] SPAN {span} s {window}", stream(seed, 300)
+        together = rows_of(f"RETURN {EVENTS}, {RETURNS} {asked}", events, numbers=numbers)
+        over_trends = rows_of(f"RETURN {RETURNS} {asked}", events, numbers=numbers)
+        over_events = rows_of(f"RETURN {EVENTS} {asked}", events, numbers=numbers)
+        apart = [one | other for one, other in zip(over_events, over_trends, strict=True)]
+        assert difference(together, apart) is None, (seed, span)
+        texts = f"RETURN {EVENTS}, {RETURNS}", f"RETURN {RETURNS}", f"RETURN {EVENTS}, COUNT(*)"
+        workload = hamlet.Workload.parse("; ".join(f"{each} {asked}" for each in texts))
+        several = dict(zip("abc", hamlet.run(workload, events, numbers=numbers, threads=2).parts, strict=True))
+        assert difference(rows_named(several["a"], "q1"), together) is None, (seed, span)
+        assert difference(rows_named(several["b"], "q1"), over_trends) is None, (seed, span)
+        counted = [{**row, "count": other["count"]} for row, other in zip(over_events, over_trends, strict=True)]
+        assert difference(rows_named(several["c"], "q1"), counted) is None, (seed, span)
+
+
+def rows_named(rows: Any, name: str) -> list[dict[str, Any]]:
+    return [{**row, "query": name} for row in rows.dicts()]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "asked", ["SPAN 9 s WITHIN 30 s", "SEMANTICS next WITHIN 30 s", "GROUP-BY k WITHIN SESSION 2 s"]
+)
+def test_pairs_of_queries_that_differ_in_what_they_return(asked: str, threads: int) -> None:
+    """Both operands' rows are read for each query."""
+    events = stream(3, 150)
+    semantics = "SEMANTICS next" if "next" in asked else ""
+    texts = [
+        f"RETURN {each} PATTERN A+ AND SEQ(B, A x+) {semantics} WHERE [k] {asked.removeprefix(semantics)}"
+        for each in (RETURNS, "COUNT(*) AS n", "SUM(A.v), COUNT(EVENTS x), COUNT(DISTINCT x.s), COUNT(DISTINCT B.w)")
+    ]
+    expected = [rows_of(each, events) for each in texts]
+    assert all(expected)
+    workload = hamlet.Workload.parse("; ".join(texts))
+    found = hamlet.run(workload, events, threads=threads)
+    engine = hamlet.Engine(workload, threads=threads)
+    pushed = [row for event in events for row in engine.push([event])] + engine.close()
+    for each, rows in zip(found.parts, expected, strict=True):
+        assert difference(rows_named(each, "q1"), rows) is None
+        assert len([row for row in pushed if row["query"] == each.name]) == len(rows)
+
+
 def test_columns_widen_while_events_are_logged() -> None:
-    workload = hamlet.Workload.parse("RETURN SUM(A.v), MIN(A.v) PATTERN SEQ(A+, B) SPAN 9 s WITHIN 30 s")
+    workload = hamlet.Workload.parse(
+        "RETURN SUM(A.v), MIN(A.v), COUNT(EVENTS A) PATTERN SEQ(A+, B) SPAN 9 s WITHIN 30 s"
+    )
     events = [each for each in stream(2, 200) if each["v"] is not None]
     late = [{**each, "v": each["v"] + 0.5} for each in events[100:]]
     engine = hamlet.Engine(workload)
@@ -89,6 +141,7 @@ def test_the_cost_of_an_event_is_named() -> None:
         return matching.rung
 
     assert "whatever the span holds" in rung("RETURN COUNT(*) PATTERN SEQ(A+, NOT C, B) SPAN 9 s WITHIN 30 s")
+    assert "whatever the span holds" in rung("RETURN COUNT(*), SUM(EVENTS B.v) PATTERN SEQ(A+, B) SPAN 9 s WITHIN 30 s")
     assert "whatever the span holds" in rung("RETURN SUM(EVENTS B.v) PATTERN SEQ(A+, B) SPAN 9 s WITHIN 30 s")
     assert "whatever the span holds" in rung(
         "RETURN FIRST(A.v), COUNT(*) PATTERN SEQ(A+, B) GROUP-BY FIRST(A.v) SPAN 9 s WITHIN 30 s"

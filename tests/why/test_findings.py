@@ -417,3 +417,23 @@ def test_windows_that_overlap_cost_no_more() -> None:
     text = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.value < NEXT(B).value WITHIN 900 s SLIDE 1 s"
     (said,) = warnings(text, events)
     assert "the events occur" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "most"),
+    [
+        ("SEQ(A+, B) WHERE A.v < NEXT(A).v WITHIN 2000 s", 4_000),  # each event looks back at those before it
+        ("SEQ(A+, B) SPAN 2000 s WITHIN 5000 s", None),
+        ("SEQ(A+, NOT C, B) SPAN 2000 s WITHIN 5000 s", None),
+    ],
+)
+def test_other_words_are_tried_where_they_cost_what_the_query_costs(asked: str, most: int | None) -> None:
+    """A run of many events does not take its time once more, many times, for a remark."""
+    chance = random.Random(5)
+    for events in (3_000, 12_000):
+        stream = [
+            {"time": place * 1_900 // events, "type": chance.choice("AABC"), "v": chance.randint(0, 9)}
+            for place in range(events)
+        ]
+        said = warnings(f"RETURN SUM(A.v) AS s PATTERN {asked}", stream)
+        assert any("each event once" in each for each in said) == (most is None or events < most), (events, said)
