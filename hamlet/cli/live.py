@@ -16,6 +16,7 @@ from hamlet.checkpoint.folder import Folder
 from hamlet.cli.live_options import SCHEMES, Destinations, Live, States, is_pipe
 from hamlet.cli.options import Input, inputs_of
 from hamlet.cli.progress import summary_line
+from hamlet.engine.garbage import seldom
 from hamlet.errors import OptionError, OutputError
 from hamlet.input.live.lines import LineForm
 from hamlet.input.live.merging import merged
@@ -150,6 +151,7 @@ def drive(
             for each in sources:
                 if isinstance(each, ListenSource):
                     _say(f"listening at {each.name}")
+        seldom()
         try:
             done = driver.run()
             for output in outputs:

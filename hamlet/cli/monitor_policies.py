@@ -20,6 +20,7 @@ from hamlet.cli.progress import task_bar
 from hamlet.errors import DataError, Diagnostic
 from hamlet.output.holds import HOLDS
 from hamlet.policies import Policy
+from hamlet.policies.analysis.bare_bounds import notes_of_bounds
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.runner import PolicyRunner, runner_of
@@ -335,6 +336,7 @@ class PreparedPolicies:
     def _notes(self, stats: Mapping[str, Any]) -> Iterator[str]:
         """What a user should know of a run that went well."""
         unknown, nulls = stats.get("unknown_events", 0), stats.get("null_events", 0)
+        yield from notes_of_bounds(self._policies, self._source.shown_type)
         yield from self._source.notes()
         if unknown:
             yield f"{_events(unknown)} of no predicate of the signature and left out"

@@ -13,6 +13,7 @@ from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.columnar import dicts_of
+from hamlet.policies.analysis.bare_bounds import notes_of_bounds
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.changes.arriving import Arriving
 from hamlet.policies.logs.reader import LogChunk
@@ -224,7 +225,10 @@ class Monitor(Protocol):
         """What was probably not meant, a sentence each: predicates that never came."""
         with self._lock:
             come = self._buffer.events or self._counts["events"] or self._runner.points
-            return self._expected.warnings() if come else []
+            if not come:
+                return []
+            time_type = None if self._schema is None else self._schema.clock.type
+            return [*notes_of_bounds(self.policies, time_type), *self._expected.warnings()]
 
     def _saved(self) -> bytes:
         from hamlet.policies import saving

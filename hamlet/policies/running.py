@@ -11,6 +11,7 @@ import pyarrow as pa
 from hamlet.errors import MemoryLimitError, OptionError, UnsupportedError, option
 from hamlet.output.columnar import dicts_of
 from hamlet.output.result import Asked, Results, TablePart
+from hamlet.policies.analysis.bare_bounds import notes_of_bounds
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.source import chosen_by, open_source
 from hamlet.policies.options import FileOptions, RunOptions
@@ -155,7 +156,8 @@ def run(
         TablePart(each.name, "policy", table, partial(dicts_of, unit=unit), always=True)
         for each, table in zip(policies, tables, strict=True)
     ]
-    return Results(parts_of_results, source.stats, source.notes(), asked)
+    notes = [*notes_of_bounds(policies, source.shown_type), *source.notes()]
+    return Results(parts_of_results, source.stats, notes, asked)
 
 
 def _explained(policies: Sequence[Policy], negate: bool) -> str:

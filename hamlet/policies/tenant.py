@@ -18,6 +18,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
 from hamlet.output.time_text import time_text
+from hamlet.policies.analysis.bare_bounds import bare_bounds
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.lines import LogLines, PointOrder
 from hamlet.policies.logs.reader import LogChunk
@@ -90,6 +91,7 @@ class PolicyTenant(MonitorTenant):
         key = SortKey(chosen_options.time_column, chosen_options.order_column)
         declared = {name: kind for name, kind in declared.items() if name not in key.names}
         self.known = Columns(key, chosen_options.type_column, declared)
+        self.known.keeps_seconds = any(any(bare_bounds(each)) for each in policies)
 
     def text(self) -> str:
         """The policies as text, with their signature."""

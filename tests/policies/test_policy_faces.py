@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pytest
 
 from hamlet.errors import DataError
@@ -215,3 +217,20 @@ def test_decimals_with_a_fraction_are_no_int() -> None:
     prices = pa.array([Decimal("1.50")], pa.decimal128(20, 2))
     with pytest.raises(DataError, match="int means integers"):
         run(Policy.parse("p(a)", signature="p(a: int)"), pa.table({"time": [0], "type": ["p"], "a": prices}))
+
+
+@pytest.mark.parametrize(("last", "rows"), [("2024-01-01T00:00:09", 1), ("2024-01-01T00:00:09.5", 0)])
+def test_bounds_without_a_unit_over_timestamps(last: str, rows: int, tmp_path: Path) -> None:
+    """They are in the unit of the column, which a fraction makes microseconds: who reads no file sees neither."""
+    policy = Policy.parse("B(u) AND ONCE[0,3] A(u)", "A(u: int) B(u: int)", name="o")
+    (tmp_path / "e.csv").write_text(f"time,type,u\n2024-01-01T00:00:00,A,1\n2024-01-01T00:00:02,B,1\n{last},B,1\n")
+    found = run(policy, tmp_path / "e.csv")
+    told = ["o: the bound 3 has no unit, so it is 3 microseconds, the unit of the time column; write 3s for seconds"]
+    assert len(found) == rows
+    assert list(found.warnings) == (told if not rows else [])
+    monitor = Monitor(policy)
+    monitor.push(pa_csv.read_csv(tmp_path / "e.csv"))
+    assert len(monitor.warnings) == (not rows)
+    unit = Policy.parse("B(u) AND ONCE[0,3s] A(u)", "A(u: int) B(u: int)")
+    found = run(unit, tmp_path / "e.csv")
+    assert (len(found), list(found.warnings)) == (1, [])

@@ -35,6 +35,7 @@ _LONG_INTEGER = re.compile(rb"\d{19}")
 _LONG_FIELD = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+_FRACTION = "has a fraction, and no time before has one; give bounds a unit, such as [0,5s], or all times a fraction"
 _FINER = "has more than six digits behind the point, and no time before has; give the first with nine digits"
 _LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)")
 
@@ -60,9 +61,11 @@ class Columns:
         Whether times are text in JSON.
     settled : bool
         Whether events have come, and so the time column is known.
+    keeps_seconds : bool
+        Whether times that begin with whole seconds must go on so, since something is measured in their unit.
     """
 
-    written = settled = False
+    written = settled = keeps_seconds = False
 
     def __init__(self, key: SortKey, type_column: str, declared: Mapping[str, pa.DataType] | None = None) -> None:
         self.key = key
@@ -78,6 +81,19 @@ class Columns:
             self.key = self.key.among(names)
             if self.key.time != TIME and self.types.pop(self.key.time, None) is not None:
                 self.declared -= {self.key.time}
+
+    def lasting(self, name: str, moments: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The first timestamps of a column, in microseconds where that loses nothing: others may have a fraction."""
+        if self.keeps_seconds and name == self.key.time and moments.type.unit == "s":
+            return moments
+        try:
+            return moments.cast(pa.timestamp("us", moments.type.tz))
+        except pa.ArrowInvalid:
+            return moments
+
+    def finer(self, name: str, kind: pa.DataType) -> BadLineError:
+        """That a time is finer than those before."""
+        return BadLineError(f"{name!r} {_FRACTION if kind.unit == 's' else _FINER}")
 
     def learn(self, table: pa.Table) -> None:
         """Take the types of a table that was good throughout."""
@@ -188,7 +204,7 @@ class JsonLines:
                 table = table.set_column(place, name, self._seconds(column))
                 continue
             if kind is None and pa.types.is_timestamp(column.type) and not ZONED.search(block):
-                table = table.set_column(place, name, _lasting(column))
+                table = table.set_column(place, name, self._columns.lasting(name, column))
                 continue
             if kind is None and pa.types.is_timestamp(column.type):  # Arrow's guess, which forgets zones
                 texts = texts if texts is not None else _as_text(block, table)
@@ -199,7 +215,7 @@ class JsonLines:
                     table = table.set_column(place, pa.field(name, kind), column.cast(kind))
                 except pa.ArrowInvalid:
                     if kind.unit != "ns" and _is(column, pa.timestamp("ns", kind.tz)):
-                        raise BadLineError(f"{name!r} {_FINER}") from None
+                        raise self._columns.finer(name, kind) from None
                     raise
             elif kind is None and is_text(column.type):
                 moments = _moments(column)
@@ -341,7 +357,7 @@ class CsvLines(Lines):
             if name == self._columns.key.time and pa.types.is_integer(kind) and pa.types.is_floating(given):
                 raise BadLineError(f"{name!r} has a fraction, and no time before has one; {ALIKE}")
             if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given) and given.unit == "ns" != kind.unit:
-                raise BadLineError(f"{name!r} {_FINER}")
+                raise self._columns.finer(name, kind)
             other = widen(kind, given)
             keep = name in self._columns.declared or kind == FRACTION or pa.types.is_timestamp(kind) or is_text(kind)
             wide[name] = kind if keep or other is None else other
@@ -361,7 +377,7 @@ class CsvLines(Lines):
         for place, field in enumerate(table.schema):
             kind = preferred(field.type)
             if field.name not in types and pa.types.is_timestamp(kind):
-                table = table.set_column(place, field.name, _lasting(table.column(place)))
+                table = table.set_column(place, field.name, self._columns.lasting(field.name, table.column(place)))
                 continue
             if field.name == time and pa.types.is_floating(kind):
                 return self._read(block, {**types, time: FRACTION})
@@ -443,14 +459,6 @@ def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
         except pa.ArrowInvalid:
             continue
     return None
-
-
-def _lasting(moments: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The first timestamps of a stream, in microseconds where that loses nothing: later ones may have a fraction."""
-    try:
-        return moments.cast(pa.timestamp("us", moments.type.tz))
-    except pa.ArrowInvalid:
-        return moments
 
 
 def _is(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:

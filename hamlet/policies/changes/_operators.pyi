@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 Row = tuple[int, ...]
@@ -18,9 +18,9 @@ class Line:
 
 class Block:
     point: int
-    gone: list[Row]
-    come: list[Row]
-    def __init__(self, point: int, gone: list[Row], come: list[Row]) -> None: ...
+    gone: tuple[Row, ...]
+    come: tuple[Row, ...]
+    def __init__(self, point: int, gone: Iterable[Row], come: Iterable[Row]) -> None: ...
 
 class Queue:
     def put(self, block: Block) -> None: ...

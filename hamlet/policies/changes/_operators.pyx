@@ -13,6 +13,7 @@ A change costs some look-ups for each row that it adds to, or takes from, a rela
 
 from collections import OrderedDict, deque
 
+cimport cython
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
@@ -104,14 +105,19 @@ cdef class Line:
         return self.times[point - self.base] if point < self.known else self.bound
 
 
+@cython.no_gc
 cdef class Block:
-    """What changes at a time-point."""
+    """What changes at a time-point.
+
+    Blocks wait by the hundred thousand. Python's collector looks through what it tracks again and again: it tracks no
+    tuples of tuples of integers, and no cycle leads through a block.
+    """
 
     cdef readonly int64_t point
-    cdef readonly list gone, come
+    cdef readonly tuple gone, come
 
-    def __init__(self, int64_t point, list gone, list come):
-        self.point, self.gone, self.come = point, gone, come
+    def __init__(self, int64_t point, gone, come):
+        self.point, self.gone, self.come = point, tuple(gone), tuple(come)
 
 
 cdef Block _netted(int64_t point, list gone, list come):
@@ -144,7 +150,7 @@ cdef class Queue:
             last = <Block>self.blocks[len(self.blocks) - 1]
             if last.point == block.point:
                 self.blocks.pop()
-                block = _netted(block.point, last.gone + block.gone, last.come + block.come)
+                block = _netted(block.point, list(last.gone + block.gone), list(last.come + block.come))
                 if block is None:
                     return
         self.blocks.append(block)
@@ -798,7 +804,7 @@ cdef class Shifts(Operator):
         cdef list gone = [], come = []
         if self.shown and shown:
             if block is not None:
-                gone, come = block.gone, block.come
+                gone, come = list(block.gone), list(block.come)
         elif self.shown:
             gone = list(self.held)
         if block is not None:
@@ -835,8 +841,7 @@ cdef class Shifts(Operator):
 
 cdef Block _first(int64_t point, Block block, set held):
     """The first block of a child whose relation at the time-point before is known."""
-    cdef list come = [] if block is None else block.come
-    return _netted(point, list(held), list(come)) if held else block
+    return _netted(point, list(held), [] if block is None else list(block.come)) if held else block
 
 
 cdef class Pasts(Operator):
@@ -1002,18 +1007,19 @@ cdef class Delays(Operator):
         return 0
 
     cdef int at(self, Line line, int64_t point, Block one, Block two) except -1:
-        cdef list gone = [], come = [], ended, begun
+        cdef list gone = [], come = []
+        cdef tuple ended, begun
         cdef int64_t now = line.at(point), before
         cdef dict counts = self.counts
         cdef Py_ssize_t count
         if self.bounded:
             before = line.at(point - 1) if point > line.base else now
-            ended = [] if one is None else one.gone
-            begun = [] if one is None else one.come
+            ended = () if one is None else one.gone
+            begun = () if one is None else one.come
             if self.now and now - before > self.most - self.least:  # between the two no time-point counts
-                ended = list(self.now)
+                ended = tuple(self.now)
                 self.now.difference_update(() if one is None else one.gone)
-                begun = begun + list(self.now)
+                begun = begun + tuple(self.now)
                 self.now.update(begun)
             elif one is not None:
                 self.now.difference_update(ended)
@@ -1021,7 +1027,7 @@ cdef class Delays(Operator):
             if ended:
                 self.leave.append((before + self.most, ended))
         else:
-            begun = [] if one is None else [row for row in one.come if row not in counts]
+            begun = () if one is None else tuple([row for row in one.come if row not in counts])
         if begun:
             self.enter.append((now + self.least, begun))
             self.coming += len(begun)
@@ -1238,7 +1244,7 @@ cdef class Futures(Operator):
         cdef list gone = [], come = []
         cdef dict counts = self.counts
         cdef Py_ssize_t count
-        starts, ends = self.starts.pop(point, None), self.ends.pop(point, None)
+        starts, ends = _taken(self.starts, point), _taken(self.ends, point)
         if starts is not None:
             self.coming -= len(starts)
             for row in starts:
@@ -1278,8 +1284,8 @@ cdef class Futures(Operator):
         cdef list found = []
         cdef Py_ssize_t count
         for sign, calendar in ((1, starts), (-1, self.ends)):
-            for point, rows in calendar.items():
-                for row in rows:
+            for point in calendar:
+                for row in _there(calendar[point]):
                     changes.setdefault(row, []).append((point, sign))
         for row in going:
             changes[row].append((last + 1, -1))
@@ -1295,11 +1301,25 @@ cdef class Futures(Operator):
 
 
 cdef _put(dict calendar, int64_t point, row):
+    """A calendar has a row, or a list of several: mostly there is one, and it has no place for a list of it."""
     found = calendar.get(point)
     if found is None:
-        calendar[point] = [row]
+        calendar[point] = row
+    elif type(found) is tuple:
+        calendar[point] = [found, row]
     else:
         (<list>found).append(row)
+
+
+cdef _there(found):
+    """The rows of an entry of a calendar."""
+    return (found,) if type(found) is tuple else found
+
+
+cdef _taken(dict calendar, int64_t point):
+    """The rows of a time-point, which the calendar has no more; None where it has none."""
+    found = calendar.pop(point, None)
+    return None if found is None else _there(found)
 
 
 cdef class Untils(Futures):
@@ -1428,7 +1448,7 @@ cdef class Eventuallys(Futures):
                 self.now.difference_update(one.gone)
                 self.end(line, line.at(point - 1) if point > line.base else now, one.gone)
         if one is not None:
-            come = come + one.come
+            come.extend(one.come)
             self.now.update(one.come)
         for row in come:
             self.start(begin, row)
@@ -1489,7 +1509,7 @@ cdef class Henceforths(Futures):
 
     def kept(self):
         """As the parameters `undecided` and `going`."""
-        cdef dict counts = dict(self.counts), starts = {point: list(rows) for point, rows in self.starts.items()}
+        cdef dict counts = dict(self.counts), starts = {point: list(_there(rows)) for point, rows in self.starts.items()}
         cdef dict begins = {}
         for point, rows in starts.items():
             for row in rows:

@@ -18,7 +18,7 @@ _STAYS = 6  # once they are, larger batches in a row are until all of them are n
 _ROW = 8e-6  # seconds for a row that is worked out by itself; measured
 _SOON = 20_000  # rows that are kept for each small batch that has to be seen before it is worth to move them
 ROW_BYTES = 125  # of a valuation that an operator keeps: its tuple, its numbers, and entries of dicts; measured
-_BLOCK_BYTES = 270  # of what changes at a time-point and waits for another operator; measured
+_BLOCK_BYTES = 216  # of what changes at a time-point and waits for another operator; measured
 
 
 class Changing:
