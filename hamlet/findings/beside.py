@@ -226,4 +226,6 @@ def value_text(value: Any) -> str:
     """A value for people."""
     if isinstance(value, bool) or value is None:
         return "NULL" if value is None else str(value).upper()
+    if isinstance(value, float):
+        return format(value, ".15g")  # counts are doubles with --numbers float
     return short_text(value) if isinstance(value, int) else str(value)
