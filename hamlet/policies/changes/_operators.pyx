@@ -1509,7 +1509,8 @@ cdef class Henceforths(Futures):
 
     def kept(self):
         """As the parameters `undecided` and `going`."""
-        cdef dict counts = dict(self.counts), starts = {point: list(_there(rows)) for point, rows in self.starts.items()}
+        cdef dict counts = dict(self.counts)
+        cdef dict starts = {point: list(_there(rows)) for point, rows in self.starts.items()}
         cdef dict begins = {}
         for point, rows in starts.items():
             for row in rows:
