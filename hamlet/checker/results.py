@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ _LARGEST = 1 << 63
 
 
 class Unchecked(Exception):
-    """A value that cannot be computed from steps: of AND, of distinct values by a sketch, of times."""
+    """A value that cannot be computed from steps: of some pairs, of distinct values by a sketch, of times."""
 
 
 def json_of(value: Any) -> Any:
@@ -175,18 +176,18 @@ class _Values:
         if asked.function == "COUNT":
             return self._weighted(asked.variable, lambda _: 1)
         values = {id(step): self._read(step.event, asked.attribute) for graph in self._graphs for step in graph}
+        if asked.function in ("COUNT_DISTINCT", "MIN", "MAX"):
+            counted = [values[id(step)] for step in self._in_pairs() if step.variable == asked.variable]
+            known = [value for value in counted if value is not None]
+            if asked.function == "COUNT_DISTINCT":
+                return len({(kind(value), value) for value in known})
+            return None if not known else (min if asked.function == "MIN" else max)(known)
+        if asked.function not in ("SUM", "AVG"):
+            raise Unchecked
         taken = [values[id(step)] for graph in self._graphs for step in graph if step.variable == asked.variable]
         known = [value for value in taken if value is not None]
-        if asked.function == "COUNT_DISTINCT" and len(self._graphs) == 1:
-            return len({(kind(value), value) for value in known})
-        if asked.function not in ("SUM", "AVG", "MIN", "MAX"):
-            raise Unchecked
         if not known:
             return None
-        if asked.function in ("MIN", "MAX"):
-            if len(self._graphs) == 3:
-                raise Unchecked  # a trend that pairs only with itself is in none
-            return (min if asked.function == "MIN" else max)(known)
         if any(kind(value) != "number" or math.isinf(value) for value in known):
             raise Unchecked
         total = self._weighted(asked.variable, lambda step: Fraction(values[id(step)] or 0))
@@ -200,9 +201,7 @@ class _Values:
 
     def _of_events(self, asked: Any) -> Any:
         """An aggregate over the events that trends bind, each once."""
-        if len(self._graphs) == 3:
-            raise Unchecked
-        found = {step.event.at: step.event for step in self._graphs[0] if step.variable == asked.variable}
+        found = {step.event.at: step.event for step in self._in_pairs() if step.variable == asked.variable}
         if asked.attribute is None:
             return len(found)
         known = [value for event in found.values() if (value := self._read(event, asked.attribute)) is not None]
@@ -216,6 +215,26 @@ class _Values:
         if asked.function == "AVG":
             return float(total / len(known))
         return float(total) if any(isinstance(value, float) for value in known) else int(total)
+
+    def _in_pairs(self) -> list[Any]:
+        """The steps of all trends, or of those that are in a pair of AND: each has another trend of the other side."""
+        if len(self._graphs) == 1:
+            return list(self._graphs[0])
+        found: list[Any] = []
+        for own in _by_partition(self._graphs):
+            one, two, both = (sum(step.count for step in steps if step.ends) for steps in own)
+            for steps, mine, others in ((own[0], one, two), (own[1], two, one)):
+                if others > 1 or others > both:
+                    found += steps
+                elif others and mine > 1:  # all are in pairs but the one trend that is the other side's only one
+                    alone = {(step.event.at, step.variable) for step in own[2]}
+                    trends = Counter[Any]()
+                    for step in steps:
+                        trends[step.event.at, step.variable] += step.count * step.onward
+                    found += [
+                        step for step in steps if trends[each := (step.event.at, step.variable)] > (each in alone)
+                    ]
+        return found
 
     def _count(self) -> int:
         if len(self._graphs) == 3:
