@@ -225,15 +225,11 @@ class _Asked:
 
     def _read(self, read: Read, start: int, labels: Any, rows: Sequence[int], number: int) -> dict[str, list[Any]]:
         """The values of what an expression reads, at rows of a labelling, each seen with the labels up to it."""
-        lengths = np.array([place + 1 for place in rows], np.int64)
-        paths = np.concatenate([labels[: place + 1] for place in rows]).astype(np.int32)
         partition = int(np.searchsorted(self.ordered.borders, start, "right")) - 1
-        same_for_all = [np.full(len(rows), each, np.int64) for each in (start, number, partition)]
-        nothing = np.zeros(len(paths), np.bool_)
-        found = Labelled(
-            same_for_all[0], lengths, same_for_all[1], same_for_all[2], paths, nothing, self.ordered.borders
-        )
-        points = Points(np.arange(len(rows), dtype=np.int64), found.first[1:] - 1, True)
+        first, length, of, within = (np.array([each], np.int64) for each in (start, len(labels), number, partition))
+        nothing = np.zeros(len(labels), np.bool_)
+        found = Labelled(first, length, of, within, labels.astype(np.int32), nothing, self.ordered.borders)
+        points = Points(np.zeros(len(rows), np.int64), np.array(rows, np.int64), False)
         seen, columns = as_seen(read), {}
         for place, reading in enumerate(read.readings):
             text = self.script.text[reading.span.start : reading.span.end]
