@@ -123,7 +123,8 @@ class Beside:
         for place in places:
             made[place] = [[] for _ in asked[place]]
             for number, (words, rows) in enumerate(zip(asked[place], made[place], strict=True)):
-                others.append(replace(words, name=f"{queries[place].query.name} {place} {number}"))
+                name = f"{queries[place].query.name} {place} {number}"
+                others.append(replace(words, name=name, name_span=None))  # no text has it
                 to[others[-1].name] = rows
         start = self._source.schema.clock.present(part.window)
         try:

@@ -437,3 +437,16 @@ def test_other_words_are_tried_where_they_cost_what_the_query_costs(asked: str, 
         ]
         said = warnings(f"RETURN SUM(A.v) AS s PATTERN {asked}", stream)
         assert any("each event once" in each for each in said) == (most is None or events < most), (events, said)
+
+
+def test_other_words_of_named_queries_beside_queries_about_rows() -> None:
+    """The queries that a query asks about are run once more, too, with those of other words that ask about events."""
+    text = """
+        a: RETURN k, COUNT(*) AS n, SUM(B.v) AS v PATTERN SEQ(A, B+) WHERE [k] GROUP-BY k WITHIN 10 s
+        b: RETURN SUM(r.v) AS s PATTERN a r+ WITHIN 40 s
+        c: RETURN AVG(B.v) AS m PATTERN SEQ(A+, B) WITHIN 20 s
+    """
+    events = [{"time": time, "type": "ABB"[time % 3], "k": time % 2, "v": time % 7} for time in range(40)]
+    said = warnings(text, events)
+    for name in "abc":
+        assert any(each.startswith(f"{name}: ") and "each event once" in each for each in said), said
