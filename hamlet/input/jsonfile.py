@@ -33,7 +33,7 @@ _LONGEST_LINE = 1 << 28  # bytes
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _BEYOND_64_BITS = 2.0**63
-_TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 _TIME_TEXT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 ZONED = re.compile(rb'"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d(?::?\d\d)?)"')
 
@@ -225,7 +225,7 @@ class JsonFile:
     def _look_at_attributes(self, table: pa.Table) -> None:
         """See which attributes that come as text hold timestamps only."""
         for name, texts in zip(table.schema.names, table.columns, strict=True):
-            if name in self._key.names or self._moments.get(name, _TIMES[0]) is None:
+            if name in self._key.names or self._moments.get(name, TIMES[0]) is None:
                 continue
             if pa.types.is_timestamp(texts.type):
                 self._seconds.add(name)
@@ -239,7 +239,7 @@ class JsonFile:
             schema = pa.schema([(name, pa.string()) for name in doubtful])
             for line, chunk in self._chunks():
                 for name, texts in zip(doubtful, self._read(chunk, line, schema).columns, strict=True):
-                    if name in found and not _means(texts, found[name]):
+                    if name in found and not means(texts, found[name]):
                         del found[name]
         return found
 
@@ -266,10 +266,10 @@ class JsonFile:
             return clock_of(texts).type if self._are_times(texts) else FRACTION
         if not is_text(texts.type):
             raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
-        for kind in _TIMES:
-            if _means(texts, kind):
+        for kind in TIMES:
+            if means(texts, kind):
                 return kind
-        return self._raise_bad_time(texts, name, line, _TIMES[0])
+        return self._raise_bad_time(texts, name, line, TIMES[0])
 
     def _with_times(self, table: pa.Table, line: int) -> pa.Table:
         """Key columns that come as text, as the timestamps that the text means."""
@@ -427,7 +427,7 @@ def _is_of(value: Any, kind: pa.DataType) -> bool:
         return False
 
 
-def _means(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
+def means(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
     """Whether all of a text is timestamps of a type."""
     try:
         texts.cast(kind)
@@ -441,8 +441,8 @@ def _moment_type(texts: pa.ChunkedArray, known: pa.DataType | None) -> pa.DataTy
     first = pc.first(texts).as_py()
     if first is None or not _TIME_TEXT.match(first):
         return None
-    kinds = _TIMES if known is None else [kind for kind in _TIMES[_TIMES.index(known) :] if kind.tz == known.tz]
-    return next((kind for kind in kinds if _means(texts, kind)), None)
+    kinds = TIMES if known is None else [kind for kind in TIMES[TIMES.index(known) :] if kind.tz == known.tz]
+    return next((kind for kind in kinds if means(texts, kind)), None)
 
 
 class _LateFractionError(Exception):

@@ -257,8 +257,10 @@ class _ClassCompiler:
             for place in (leader, *others):
                 hidden = rows - drafts[place].analysed.upstream.keys()
                 drafts[place] = replace(drafts[place], layout=layout, types=types, reach=reaches[place], hidden=hidden)
-            sides = self.sides(drafts[leader], keeps)
+            sides = _sides(drafts[leader])
             tables = self.matching_tables(drafts[leader], keeps, sides or (layout,))
+            if sides and not tables[1].logs:  # then neither gains
+                sides, tables = (), self.matching_tables(drafts[leader], keeps, (layout,))
             plain = tuple(
                 self.tables(drafts[leader].analysed, template, each, types)
                 for template in drafts[leader].templates
@@ -268,18 +270,6 @@ class _ClassCompiler:
                 like = None if place == leader else leader
                 drafts[place] = replace(drafts[place], tables=plain, matching=tables, like=like, sides=sides)
         return tuple(drafts)
-
-    def sides(self, query: CompiledQuery, keeps: int) -> tuple[Layout, ...]:
-        """The components that are better computed apart.
-
-        Under SPAN sums over trends are sliding products, and events that trends take are found in a log: together they
-        are neither.
-        """
-        analysed = query.analysed
-        if analysed.query.longest is None or analysed.taken or len(analysed.patterns) > 1 or is_over_events(analysed):
-            return ()
-        sides = apart(query.layout)
-        return sides if sides and self.matching_tables(query, keeps, sides)[1].logs else ()
 
     def matching_tables(
         self, query: CompiledQuery, keeps: int, layouts: Sequence[Layout]
@@ -469,6 +459,18 @@ class _ClassCompiler:
 
         same = self.same.get((analysed.index, variable))
         return self.classifier.role(analysed.types[variable], conditions, same, compiled)
+
+
+def _sides(query: CompiledQuery) -> tuple[Layout, ...]:
+    """The components that may better be computed apart.
+
+    Under SPAN sums over trends are sliding products, and events that trends take are found in a log: together they
+    are neither.
+    """
+    analysed = query.analysed
+    if analysed.query.longest is None or analysed.taken or len(analysed.patterns) > 1 or is_over_events(analysed):
+        return ()
+    return apart(query.layout)
 
 
 def number_outputs(queries: Sequence[CompiledQuery], merged_queries: Sequence[CompiledMerged]) -> None:

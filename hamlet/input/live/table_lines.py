@@ -22,7 +22,7 @@ from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS
 from hamlet.input.json_line import MOST_BRACKETS, brackets_in, object_of
 from hamlet.input.jsonbad import BadLines
-from hamlet.input.jsonfile import ZONED
+from hamlet.input.jsonfile import TIMES, ZONED, means
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import NUMBER, NoTimeError, as_seconds, clock_of
 from hamlet.input.ordering import SortKey
@@ -34,7 +34,6 @@ ALIKE = "give all times with a point, or none"
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _LONG_FIELD = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
-_TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
 _FRACTION = "has a fraction, and no time before has one; give bounds a unit, such as [0,5s], or all times a fraction"
 _FINER = "has more than six digits behind the point, and no time before has; give the first with nine digits"
 _LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)")
@@ -214,7 +213,7 @@ class JsonLines:
                 try:
                     table = table.set_column(place, pa.field(name, kind), column.cast(kind))
                 except pa.ArrowInvalid:
-                    if kind.unit != "ns" and _is(column, pa.timestamp("ns", kind.tz)):
+                    if kind.unit != "ns" and means(column, pa.timestamp("ns", kind.tz)):
                         raise self._columns.finer(name, kind) from None
                     raise
             elif kind is None and is_text(column.type):
@@ -453,21 +452,12 @@ def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
     first = next((each for each in texts.to_pylist() if each is not None), None)
     if first is None or not _LOOKS_LIKE_TIME.match(first):
         return None
-    for kind in _TIMES:
+    for kind in TIMES:
         try:
             return texts.cast(kind)
         except pa.ArrowInvalid:
             continue
     return None
-
-
-def _is(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
-    """Whether texts can be cast."""
-    try:
-        texts.cast(kind)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _lines_in(block: bytes) -> int:
