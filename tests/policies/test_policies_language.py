@@ -67,6 +67,8 @@ def test_names_go_on_as_in_monpoly() -> None:
     assert warning.message == "'x-1' is the name of a variable"
     assert warning.hint == "with blanks it is arithmetic: x - 1"
     assert not Policy.parse("p(user-id) AND user-id = 2", SIG).warnings
+    (warning,) = Policy.parse("p(x) AND true = FALSE", SIG).warnings
+    assert warning.hint == "the constant is written TRUE"
     with pytest.raises(PolicyError, match="'x/y' is one name; with blanks it is arithmetic: x / y"):
         run(Policy.parse("r(x, y) AND z = x/y", SIG), [])
 
@@ -168,6 +170,7 @@ def test_all_that_cannot_be_monitored_is_told_at_once() -> None:
     text = (
         "LET f(a) = NOT p(a) IN f(y) AND (EXISTS x. NOT q(x)) AND (NOT r(y, z) SINCE q(y))\n"
         " AND (c <- CNT i; x (q(i) AND MATCHP[0,5] ((NOT p(i))? r(i, x)?))) AND (EXISTS t. t < 5)"
+        " AND EVENTUALLY p(y)"
     )
     with pytest.raises(PolicyError) as caught:
         run(Policy.parse(text, SIG), [])
@@ -177,6 +180,7 @@ def test_all_that_cannot_be_monitored_is_told_at_once() -> None:
         "r(y, z)",
         "MATCHP[0,5] ((NOT p(i))? r(i, x)?)",
         "t < 5",
+        "EVENTUALLY p(y)",
     ]
 
 

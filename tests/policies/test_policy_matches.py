@@ -36,6 +36,7 @@ SMALL = "a() b() c() d() p(x: int) q(x: int) r(x: int, y: int)"
         ("MATCHP ONCE a() b() SINCE c()", "(MATCHP (ONCE a()) b()) SINCE c()"),
         ("MATCHF[0,3] EXISTS x. p(x) AND q(x) b()", "MATCHF[0,3] (EXISTS x. p(x) AND q(x)) b()"),
         ("MATCHP a() MATCHP b() c() d()", "MATCHP a() (MATCHP (b() c() d()))"),
+        ("MATCHP a() NOT MATCHF b()?* ? c()", "MATCHP a() (NOT MATCHF (b()?*))? c()"),
         ("<| a() .", "MATCHP a() ."),
         ("◁[0,5] a()", "BACKWARD[0,5] a()"),
         ("|>[0,5] a()? .", "▷[0,5] a()? ."),

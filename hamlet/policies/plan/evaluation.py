@@ -185,8 +185,9 @@ class Evaluation:
     def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
         asked, names, violations = goal(policy.formula, self.negate)
         check_bounds(asked, reports)
+        unbounded = len(reports.errors)
         check_recursions(asked, reports)
-        if reports.errors:
+        if len(reports.errors) > unbounded:
             return
         types = recursion_types(policy.formula, policy.signature)
         formula = Rewriter(types).rewrite(asked)
@@ -194,11 +195,13 @@ class Evaluation:
             built = planner.build(formula)
         except UnsafeError as error:
             hint = error.hint
-            if not self.negate and not violations and self._negation_works(policy, planner, types):
+            if not (unbounded or self.negate or violations) and self._negation_works(policy, planner, types):
                 hint = "its negation can be monitored: ask for it (--negate, negate=True), or let it begin with ALWAYS"
             reports.error(error.message, error.span, hint)
             if hint == error.hint:
                 self._others(policy, asked, error.span, reports)
+            return
+        if unbounded:
             return
         if planner.longest > _LARGEST_BOUND:
             reports.error("a bound of an interval is too large", policy.formula.span, "use * for no bound")

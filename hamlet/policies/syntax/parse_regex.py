@@ -25,11 +25,17 @@ class RegexParser(TermParser):
         """A formula up to the first binary operator behind it."""
         raise NotImplementedError
 
+    _matches = 0  # MATCHP and MATCHF that are being read, one in the expression of the other
+
     def _match(self) -> Formula:
         """``MATCHP[0,5] r``."""
         token = self.advance()
         interval = self._interval()
-        regex = self._regex()
+        self._matches += 1
+        try:
+            regex = self._regex()
+        finally:
+            self._matches -= 1
         operator = "MATCHP" if token.value == "MATCHP" else "MATCHF"
         return TemporalMatch(operator, interval, regex, span=token.span.to(self.last()))  # type: ignore[arg-type]
 
@@ -71,7 +77,7 @@ class RegexParser(TermParser):
         while self.at("*"):
             self.advance()
             made = Star(made)
-        if self.at("?"):
+        if self.at("?") and self._matches == 1:  # else it stands behind the whole MATCHP, as in MATCHP MATCHF a()? ?
             raise self.fail("'?' stands behind a formula only", self.peek().span, "write a()? or (a() AND b())?")
         return made
 

@@ -153,6 +153,9 @@ class TermParser(Cursor):
                 spaced = re.sub("[-/]", r" \g<0> ", token.value)
                 hint = f"with blanks it is arithmetic: {spaced}"
                 self.warnings.append((token.span, (f"'{token.value}' is the name of a variable", hint)))
+            elif token.value in ("true", "false"):
+                hint = f"the constant is written {token.value.upper()}"
+                self.warnings.append((token.span, (f"'{token.value}' is the name of a variable", hint)))
             return mfotl.Variable(token.value, span=token.span)
         if token.kind is Kind.SYMBOL and token.value == "(":
             inner = self._term()
