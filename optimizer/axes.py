@@ -36,8 +36,15 @@ Point = Union[Fraction, str, bool]
 NULL = "NULL"
 UNLIKE = "unlike"  # two fields whose values are of unlike types
 
-_FAMILY = {"INT": "number", "DOUBLE": "number", "STRING": "string", "BOOLEAN": "boolean", "TIMESTAMP": "timestamp"}
-_ALL_FAMILIES = ("number", "string", "boolean", "timestamp")
+_FAMILY = {
+    "INT": "number",
+    "DOUBLE": "number",
+    "STRING": "string",
+    "BOOLEAN": "boolean",
+    "TIMESTAMP": "timestamp",
+    "DURATION": "duration",
+}
+_ALL_FAMILIES = ("number", "string", "boolean", "timestamp", "duration")
 SIGNS = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 
 
@@ -48,7 +55,7 @@ class Cell:
     Attributes
     ----------
     family : str
-        ``NULL``, ``unlike``, ``number``, ``string``, ``boolean`` or ``timestamp``.
+        ``NULL``, ``unlike``, ``number``, ``string``, ``boolean``, ``timestamp`` or ``duration``.
     place : int
         2 * i + 1 is the axis's point i of this family, 2 * i all values below it and above the point before.
     integer : int or None

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError
-from hamlet.input.time_column import TIME_COLUMNS
+from hamlet.frontend.time_column import TIME_COLUMNS
 from hamlet.oracle.policies import Oracle
 from hamlet.policies import Monitor, Policy, PolicyError, run
 from hamlet.policies.analysis.rewriting import goal

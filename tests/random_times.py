@@ -72,7 +72,7 @@ class Writer:
         if depth > 0 and self.chance.random() < 0.4:
             return f"({self.length(depth - 1)} / {self.length(depth - 1)})"
         if self.chance.random() < 0.5:
-            return self.pick("2", "3", "0.1", "1.5", "-7", "0", "0.3333")
+            return self.pick("2", "3", "0.1", "1.5", "-7", "0", "0.0", "0.3333")
         return f"{self.pick('SUM', 'MIN')}(B.v)" if self.results else f"{self.event()}.v"
 
     def comparison(self) -> str:
@@ -116,11 +116,15 @@ def case(seed: int, wrong: int = 0) -> tuple[str, list[dict[str, Any]], bool]:
     ]
     lines += [f"SEMANTICS {chance.choice(['NEXT', 'ANY', 'CONTIGUOUS'])}"] * (chance.random() < 0.3)
     lines += [f"WHERE {' AND '.join(conditions)}"] * bool(conditions)
-    lines += [chance.choice(["GROUP-BY k", "GROUP-BY k", "GROUP-BY k, FIRST(A.at)", "GROUP-BY k, LAST(B.d)"])]
+    lines += [f"GROUP-BY {chance.choice(['k', 'k', 'k, FIRST(A.at)', 'k, LAST(B.d)', 'k, d'])}"]
     lines += [f"HAVING {results.comparison()}"] * (chance.random() < 0.5)
     lines += [f"TOP 1 BY {results.length(1)}"] * (chance.random() < 0.3)
     lines += [chance.choice(["WITHIN ALL", "WITHIN 5 s", "SPAN 4 s WITHIN ALL", "WITHIN 6 s SLIDE 2 s"])]
-    return "\n".join(lines), events, dated
+    text = "\n".join(lines)
+    if chance.random() < 0.5:  # beside a query that asks something else of the same events
+        where.pair = False
+        text += f";\nRETURN COUNT(*) AS n PATTERN {chance.choice(['B', 'B+'])} WHERE {where.comparison()} WITHIN 5 s"
+    return text, events, dated
 
 
 def compare(seed: int, wrong: int = 0, **options: Any) -> str | None:

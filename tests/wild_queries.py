@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 import hamlet
 from hamlet import oracle
-from hamlet.input.time_column import TIME_COLUMNS
+from hamlet.frontend.time_column import TIME_COLUMNS
 from hamlet.language.parser import parse
 from tests.case_files import oracle_options
 from tests.comparison import difference, in_any_order, in_file_order

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.widening import is_text
+from hamlet.language.schema import duration
 
 Json = Any
 Key = tuple[Any, ...]
@@ -37,6 +38,8 @@ _NAMED = {
 }
 _DECIMALS = {32: pa.decimal32, 64: pa.decimal64, 128: pa.decimal128, 256: pa.decimal256}
 _DIGITS = pa.decimal256(76, 0)  # of any decimal that Arrow has
+_LENGTHS = (datetime.timedelta, np.timedelta64)
+_LONG = datetime.timedelta(microseconds=2**63 - 1)
 _KINDS = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.large_string(), datetime.date: pa.date32()}
 
 
@@ -186,7 +189,16 @@ def _kind(value: Any) -> Hashable:
     """Values of equal kind are one Arrow type, which gives the very same objects back."""
     if isinstance(value, datetime.datetime):
         return type(value), value.tzinfo
+    if isinstance(value, _LENGTHS):
+        return type(value), _unit(value)
     return type(value), _exponent(value)
+
+
+def _unit(length: datetime.timedelta | np.timedelta64) -> str:
+    """The unit in which a duration is kept: Python's may be too long for microseconds in 64 bits."""
+    if isinstance(length, np.timedelta64):
+        return np.datetime_data(length.dtype)[0]
+    return "us" if abs(length) < _LONG else "ms"
 
 
 def _exponent(value: Any) -> int | None:
@@ -202,6 +214,8 @@ def _array(values: list[Any]) -> pa.Array:
     if isinstance(first, datetime.datetime):
         unit = "us" if type(first) is datetime.datetime else "ns"  # Arrow gives nanoseconds in a subclass
         return pa.array(values, pa.timestamp(unit, pa.scalar(first).type.tz))
+    if isinstance(first, _LENGTHS):
+        return pa.array(values, pa.duration(_unit(first)))
     if isinstance(first, Decimal):
         return pa.array([_with_exponent(value, 0) for value in values], _DIGITS)
     return pa.array(values, _KINDS[type(first)])
@@ -297,6 +311,8 @@ def _values(array: pa.Array, exponent: Json) -> list[Any]:
     """The values of one kind of a partition attribute."""
     if array.null_count and not pa.types.is_null(array.type):
         raise ValueError("a partition attribute has a NULL of some type")
+    if pa.types.is_duration(array.type):
+        return [duration(ticks, array.type.unit) for ticks in array.cast(pa.int64()).to_pylist()]
     values: list[Any] = array.to_pylist()
     if array.type == _DIGITS:
         power = whole(exponent, -_MOST_SCALE, _MOST_SCALE)
@@ -308,8 +324,10 @@ def _in_order(values: list[list[Any]], of_row: npt.NDArray[np.uint16], rows: int
     """The values of some kinds, merged in the order that `of_row` says."""
     if len(of_row) != rows or np.bincount(of_row, minlength=len(values)).tolist() != [len(each) for each in values]:
         raise ValueError("the kinds of a partition attribute do not fit its values")
+    firsts = [each[0] for each in values if each and each[0] is not None]
     try:
-        sorted(each[0] for each in values if each and each[0] is not None)
+        if not all(isinstance(each, _LENGTHS) for each in firsts):  # Python's and numpy's are ordered, though not by <
+            sorted(firsts)
     except TypeError:
         raise ValueError("the values of a partition attribute have no order") from None
     if len(values) == 1:

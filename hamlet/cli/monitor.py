@@ -30,8 +30,8 @@ from hamlet.cli.options import (
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.rtlola_names import RTLOLA_OPTIONS, by_other_names
 from hamlet.cli.sinks import Sink, TableSink
+from hamlet.frontend.time_column import called
 from hamlet.input.live.lines import LineForm
-from hamlet.input.time_column import called
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_beside, check_destination
 from hamlet.runtime.tenant import Tenant

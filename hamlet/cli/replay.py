@@ -11,8 +11,8 @@ import click
 
 from hamlet.cli.options import with_options
 from hamlet.errors import OptionError
+from hamlet.frontend.time_column import TIME
 from hamlet.input.live.sources import host_of
-from hamlet.input.time_column import TIME
 from hamlet.output.live import FileSink, Sink, SocketSink, connector
 from hamlet.runtime.replay import Replay, pace_of
 

@@ -37,9 +37,9 @@ from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.sql import is_sql, run_statements, text_of
 from hamlet.engine.live_filter import filter_of
+from hamlet.frontend.time_column import called
 from hamlet.input.events import EventSource
 from hamlet.input.live.lines import LineForm
-from hamlet.input.time_column import called
 from hamlet.output.files import check_format, stream_out, write
 from hamlet.output.place import check_beside, check_destination
 from hamlet.output.query_part import dated

@@ -31,8 +31,8 @@ from hamlet.cli.options import (
 from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import Sink, TableSink
 from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
+from hamlet.frontend.time_column import called
 from hamlet.input.live.lines import LineForm
-from hamlet.input.time_column import called
 from hamlet.output.html import SHOWN_ROWS
 from hamlet.output.place import check_destination
 

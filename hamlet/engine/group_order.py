@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from hamlet.engine.keys import KeyIndex
 from hamlet.input.buffers import from_texts, to_numpy
 from hamlet.input.columns import Int64Array
+from hamlet.language.schema import nanoseconds
 
 Int32Array = npt.NDArray[np.int32]
 
@@ -112,6 +113,8 @@ def _sorted_places(values: list[Any]) -> Int64Array:
     if values and all(type(value) is str for value in values):  # UTF-8 sorts as code points do
         with_places = pc.sort_indices(from_texts(values))
         return to_numpy(with_places).astype(np.int64)
+    if any(isinstance(value, np.timedelta64) for value in values):
+        values = [nanoseconds(value) for value in values]
     return np.array(sorted(range(len(values)), key=values.__getitem__), np.int64)
 
 

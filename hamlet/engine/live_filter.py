@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from hamlet.frontend.time_column import TIME
 from hamlet.input.buffers import from_numpy
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import period_of
-from hamlet.input.time_column import TIME
 
 if TYPE_CHECKING:
     from hamlet.engine.where import Filter

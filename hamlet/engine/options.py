@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, TypedDict, cast
 
 from hamlet.engine.sharing import Model, Policy, Sharing
 from hamlet.errors import OptionError
-from hamlet.input.time_column import TIME
+from hamlet.frontend.time_column import TIME
 from hamlet.language.zones import zone_of
 from hamlet.planner.paths import FEATURES, OPERATORS, Paths, names_of, paths_of
 from hamlet.planner.workload import Workload

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
+from hamlet.frontend.time_column import TIME
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.clocked import clocked
 from hamlet.input.columns import values_of
@@ -43,7 +44,6 @@ from hamlet.input.readers import (
 )
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.statistics import BoundsOf
-from hamlet.input.time_column import TIME
 from hamlet.input.timed import dropped_by, timed
 from hamlet.input.widening import conform, is_readable
 from hamlet.language.schema import Schema
@@ -339,8 +339,8 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
         Times may be integers, timestamps, seconds with a fraction, or text of these (`hamlet.input.moments`).
         An EventSource comes back as it is.
     time_column, type_column, order_column : str
-        Names of the columns; where there is no ``time``, by default `hamlet.input.time_column` has the rule; without an
-        order column events of equal time are unordered.
+        Names of the columns; where there is no ``time``, by default `hamlet.frontend.time_column` has the rule; without
+        an order column events of equal time are unordered.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What one step of an integer time column means; timestamps carry their own unit.
     timezone : str, optional

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from hamlet.errors import HamletError
+from hamlet.frontend.time_column import time_column_in
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files import event_files, matching
 from hamlet.input.formats import format_of
 from hamlet.input.json_line import object_of
 from hamlet.input.live.table_lines import header_of
-from hamlet.input.time_column import time_column_in
 
 _MOST_LINES = 100  # of JSON that are looked at for one with a time
 _BLOCK = 1 << 16

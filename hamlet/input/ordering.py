@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import DataError
+from hamlet.frontend.time_column import settled
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array
-from hamlet.input.time_column import settled
 from hamlet.input.widening import cast, clock_type, unified
 from hamlet.kernel.radix_sort import ascending, ascent
 

@@ -158,7 +158,7 @@ static inline int machine_fits(__int128 x, int64_t *r) {
 static inline int machine_by_double(int64_t ticks, double by, int divides, int64_t *r) {
     int exponent;
     *r = 0;
-    if (by != by || ticks == 0) return 1;
+    if (by != by || by == 0 || ticks == 0) return 1;
     if (isinf(by)) return divides;
     double fraction = frexp(by, &exponent);
     int64_t m = (int64_t)ldexp(fraction, 53); /* by is m * 2^(exponent - 53) */

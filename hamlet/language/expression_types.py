@@ -143,7 +143,7 @@ def _leaf_as_compiled(
     if one is not None and one.variable is not None and one.attribute is not None:
         kind = query.declared.get(one.variable, {}).get(one.attribute) or schema.type_of(one.attribute)
         if isinstance(node, Aggregate):
-            kind = _as_aggregated(node, kind)
+            kind = _as_aggregated(node, kind or DOUBLE if node.function == "AVG" else kind)  # so far it is of numbers
     elif isinstance(node, Attribute):
         kind = schema.type_of(node.name)
     elif isinstance(node, (Taken, Aggregate)):
@@ -177,7 +177,7 @@ def _as_aggregated(aggregate: Aggregate, kind: AttributeType | None) -> Attribut
     if aggregate.function in ("COUNT", *DISTINCT):
         return INT
     if aggregate.function == "AVG":
-        return kind if kind in TIMES else DOUBLE
+        return kind if kind is None or kind in TIMES else DOUBLE
     return kind
 
 

@@ -144,6 +144,13 @@ def duration(ticks: int, unit: str) -> datetime.timedelta | np.timedelta64:
     return found
 
 
+def nanoseconds(length: datetime.timedelta | np.timedelta64) -> int:
+    """What `duration` gives as a number: numpy's and Python's cannot be compared with each other."""
+    if isinstance(length, np.timedelta64):
+        return int(length.astype(np.int64)) * (1_000_000_000 // UNITS_PER_SECOND[np.datetime_data(length.dtype)[0]])
+    return length // datetime.timedelta(microseconds=1) * 1000
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """Names and types of the attributes of a stream.

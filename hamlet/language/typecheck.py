@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from hamlet.errors import Diagnostic, in_order
 from hamlet.frontend.reports import Reports
+from hamlet.frontend.time_column import TIME_COLUMNS
 from hamlet.language.conditions import Part, is_condition, walk
 from hamlet.language.expression_types import DOUBLE, NUMBERS, kind_of, times_of, type_of, type_of_attribute
 from hamlet.language.meaning import AnalysedQuery, Analysis
@@ -40,7 +41,7 @@ from hamlet.language.schema import Schema
 from hamlet.language.times import Typed
 from hamlet.language.zones import zone_of
 
-SPECIAL_COLUMNS = ("time", "type")  # what the time and the type column are called unless options say otherwise
+SPECIAL_COLUMNS = (*TIME_COLUMNS, "type")  # what the time and the type column may be called where no option says it
 _LARGEST_TICKS = 1 << 61  # as for times: edges of windows stay within 64 bits
 
 
@@ -144,9 +145,15 @@ def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports
                 return
             for inner in (left, right):
                 _check_number(inner, operator, query, schema, reports)
-                if operator == "%" and _is_of_results(part) and type_of(inner, query, schema) is DOUBLE:
+                fractional = type_of(inner, query, schema) is DOUBLE or _is_mean(inner)
+                if operator == "%" and _is_of_results(part) and fractional:
                     message = f"{_described(inner, DOUBLE)} is no integer, and '%' of results is over integers"
                     reports.error(message, inner.span, "use counts, and sums of INT attributes")
+
+
+def _is_mean(part: Part) -> bool:
+    """Whether it is no integer, whatever it is the mean of."""
+    return isinstance(part, Aggregate) and part.function == "AVG"
 
 
 def _is_of_results(part: Part) -> bool:

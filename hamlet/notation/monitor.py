@@ -15,11 +15,11 @@ from hamlet.checkpoint import frame
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, items, text, whole
 from hamlet.checkpoint.stream import described_options, described_promise, promise_of
 from hamlet.errors import MemoryLimitError, option
+from hamlet.frontend.time_column import TIME
 from hamlet.input.columns import values_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
-from hamlet.input.time_column import TIME
 from hamlet.language.schema import Clock, Schema
 from hamlet.notation.notation import Row, Work
 from hamlet.output.columnar import dicts_of

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
+from hamlet.frontend.time_column import TIME
 from hamlet.input.csvform import BadRows
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
-from hamlet.input.time_column import TIME
 from hamlet.policies.verdicts.modes import Mode, mode_of
 from hamlet.runtime.options import OF_QUERIES, check_choice, check_columns
 from hamlet.runtime.progress import Progress

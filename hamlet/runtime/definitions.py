@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hamlet.input.time_column import TIME
+from hamlet.frontend.time_column import TIME
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from hamlet.frontend.time_column import TIME, settled
 from hamlet.input.durations import with_durations
 from hamlet.input.input_schema import schema_of
 from hamlet.input.moments import with_moments
@@ -19,7 +20,6 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.pushed import arrived
 from hamlet.input.readers import check, named, table_of
 from hamlet.input.stream_schema import conformed, widened
-from hamlet.input.time_column import TIME, settled
 from hamlet.input.widening import conform, in_batches
 from hamlet.language.schema import Schema
 

@@ -12,9 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from hamlet.errors import DataError, OptionError, similar_file
+from hamlet.frontend.time_column import called
 from hamlet.input.live.line_times import TimeText, seconds_in, sniffed, time_text
 from hamlet.input.live.sources import form_of
-from hamlet.input.time_column import called
 
 _GROUP = 0.001  # seconds: lines that are due within so many go out together
 _MOST = 4096  # lines of a group

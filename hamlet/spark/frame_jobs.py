@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame
 from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.errors import OptionError, UnsupportedError
+from hamlet.frontend.time_column import TIME, settled
 from hamlet.input.ticks import Lateness
-from hamlet.input.time_column import TIME, settled
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.policies import Policy
 from hamlet.policies.options import OnlineOptions

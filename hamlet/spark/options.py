@@ -17,10 +17,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions
 from hamlet.errors import OptionError, one_of
+from hamlet.frontend.time_column import TIME
 from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
-from hamlet.input.time_column import TIME
 from hamlet.output import columnar
 from hamlet.parallel.routing.rates import Rates
 from hamlet.policies.options import MonitorOptions, OnlineOptions

@@ -17,12 +17,12 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from hamlet.errors import DataError, WorkloadError
+from hamlet.frontend.time_column import TIME, settled
 from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import matching
 from hamlet.input.files_protocol import Reader
 from hamlet.input.headers import names_at
 from hamlet.input.ordering import SortKey
-from hamlet.input.time_column import TIME, settled
 from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.options import check_choice, made_of, takes

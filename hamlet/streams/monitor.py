@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, LateError, MemoryLimitError, OptionError, option
+from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.columns import Int64Array
 from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
-from hamlet.input.time_column import TIME, time_column_in
 from hamlet.input.widening import FRACTION, is_clock
 from hamlet.language.schema import MOST_TICKS, Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
@@ -566,7 +566,7 @@ def _scaled(times: Int64Array, tick: int) -> Int64Array:
 
 
 def time_column_of(names: list[str], wanted: str | None, source: str) -> str:
-    """The name of the time column (`hamlet.input.time_column`).
+    """The name of the time column (`hamlet.frontend.time_column`).
 
     Raises
     ------

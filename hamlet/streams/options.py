@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
 from hamlet.errors import OptionError
+from hamlet.frontend.time_column import TIME
 from hamlet.input.ticks import Lateness
-from hamlet.input.time_column import TIME
 from hamlet.planner.paths import names_of
 from hamlet.runtime.options import OF_POLICIES, OF_QUERIES, check_choice, check_columns
 from hamlet.streams.evaluate.compile import FEATURES, MAX_DEADLINES

@@ -299,6 +299,10 @@ KEYS = [
     [datetime.datetime(2023, 1, 1, microsecond=7), datetime.datetime(1, 1, 1), None],
     pa.array([1000, 2001000, None], pa.timestamp("ns", "Europe/Berlin")),
     pa.array([1, 2001, None], pa.timestamp("us", "+01:30")),
+    [datetime.timedelta(hours=-1, microseconds=7), datetime.timedelta(0), None],
+    pa.array([1, 2001000, None], pa.duration("ns")),
+    pa.array([2**62, 2**33, None], pa.duration("ms")),  # beyond what Python's has, and beyond microseconds in 64 bits
+    pa.array([2**43, 5, None], pa.duration("s")),
     pa.array([Decimal("1.50"), Decimal("-0.10"), None], pa.decimal128(20, 2)),
     pa.array([Decimal(10**60), Decimal(7), None], pa.decimal256(70, 0)),
     pa.array(["a", "b", None]).dictionary_encode(),

@@ -310,3 +310,15 @@ def test_groups_come_in_order_with_null_first() -> None:
             order = [(row["window_start"], *sort_key((row["a"], row["b"]))) for row in pushed]
             assert order == sorted(order)
             assert hamlet.run(workload, stream).rows() == pushed
+
+
+def test_durations_that_python_cannot_hold_are_in_order() -> None:
+    """numpy's durations, of nanoseconds and of millions of years, stand among Python's."""
+    for unit, ticks in (("ns", [7, -1, 5000, None, 3, 1000]), ("s", [2**60, 5, None, 2**61, -(2**60), 2**40])):
+        keys = pa.array(ticks, pa.duration(unit))
+        stream = pa.table({"time": [0] * 6, "type": ["X"] * 6, "k": keys})
+        for group in ("k", "LAST(X.k)"):
+            text = f"RETURN {group} AS k, COUNT(*) PATTERN X GROUP-BY {group} WITHIN 10 s"
+            found = hamlet.run(hamlet.Workload.parse(text), stream).table("q1")["k"]
+            ordered = sorted(tick for tick in ticks if tick is not None)
+            assert found.combine_chunks().cast(pa.int64()).to_pylist() == [None, *ordered]

@@ -197,6 +197,44 @@ def test_refused(item: str, said: str | None) -> None:
             rows(text, events)
 
 
+def test_means_of_what_is_known_late() -> None:
+    """Of what kind a mean is, nobody knows before a value of the attribute has come."""
+    moment = datetime.datetime(2024, 3, 5)
+    events = [{"time": moment + datetime.timedelta(hours=hour), "type": "A"} for hour in range(3)]
+    events[2] |= {"at": moment, "d": datetime.timedelta(hours=1)}
+    later = "later: RETURN MAX(means.m) AS m PATTERN means WHERE means.m - 1 h < means.m WITHIN ALL;"
+    for item, declared in (
+        ("AVG(A.at) + AVG(A.d)", ""),
+        ("MIN(A.d) + AVG(A.time)", "EVENT A(d DURATION);"),
+        ("AVG(EVENTS A.time) - MIN(A.time) + AVG(A.at)", "EVENT A(at TIMESTAMP);"),
+    ):
+        text = f"{declared} means: RETURN {item} AS m PATTERN A WITHIN 1 h; {later}"
+        workload = hamlet.Workload.parse(text)
+        found = hamlet.run(workload, events).rows()
+        assert [row["m"] for row in found] == [None, None, found[-1]["m"], found[-1]["m"]]
+        assert isinstance(found[-1]["m"], datetime.datetime)
+        engine = hamlet.Engine(workload)
+        pushed = [row for event in events for row in engine.push([event])] + engine.close()
+        assert pushed == found
+    assert rows("RETURN AVG(A.never) + 1 AS m PATTERN A WITHIN ALL", events) == [
+        {"query": "q1", "window_start": None, "window_end": None, "m": None}
+    ]
+    with pytest.raises(WorkloadError, match="is no integer"):
+        hamlet.Workload.parse("RETURN AVG(A.x) % 2 PATTERN A WITHIN 1 s")
+
+
+def test_times_of_a_declared_type() -> None:
+    """Every event has the time and the type column, declared or not, by whatever name the time column is found."""
+    for name in ("time", "ts", "timestamp"):
+        text = f"EVENT A(x INT); RETURN MAX(A.{name}) AS last PATTERN A+ WHERE A.{name} > 1 AND A.type = 'A' WITHIN ALL"
+        events = [{name: time, "type": "A", "x": 1} for time in range(4)]
+        for given in (events, pa.Table.from_pylist(events)):
+            (row,) = rows(text, given)
+            assert row["last"] == 3
+    with pytest.raises(WorkloadError, match="A is declared without the attribute 'ts'"):
+        rows("EVENT A(x INT); RETURN MAX(A.ts) PATTERN A WITHIN ALL", [{"time": 1, "type": "A", "x": 1, "ts": 5}])
+
+
 def test_bare_constants_are_exact() -> None:
     found = rows("RETURN 9223372036854775808 AS e, -1 AS m PATTERN A WITHIN 1 s", [{"time": 0, "type": "A"}])
     assert (found[0]["e"], found[0]["m"]) == (2**63, -1)

@@ -123,6 +123,34 @@ def test_shared_predicates_are_told_apart() -> None:
     assert [row["count"] for row in rows] == [2 ** len(range(3 * hour, 10)) - 1 for hour in hours if 3 * hour < 10]
 
 
+def test_durations_that_are_compared_in_several_queries() -> None:
+    """Queries are compared with each other by what they ask of events: of durations, too."""
+    lengths = [(1, 2), (2, 1), (2, 2), (None, 1), (3, None)]
+    rows = [{"time": START, "type": "A", "d": d, "e": e} for d, e in ((_seconds(d), _seconds(e)) for d, e in lengths)]
+    wanted = {
+        "A.d < A.e": 1,
+        "A.e > A.d": 1,
+        "A.d >= A.e": 2,
+        "A.d IS NULL": 1,
+        "A.d IS NOT NULL": 4,
+        "A.d IS NULL OR A.e IS NULL": 2,
+        "A.d > 1 s": 3,
+        "A.d > 2 s": 1,
+        "NOT A.d <= 2 s": 1,
+        "A.d <> A.e AND A.d > 1 s": 1,
+        "A.d IN (1 s, 3 s)": 2,
+    }
+    for declared in ("", "EVENT A(d DURATION, e DURATION);"):
+        text = declared + "".join(f"RETURN COUNT(*) PATTERN A WHERE {each} WITHIN 100 s;" for each in wanted)
+        for events in (rows, pa.Table.from_pylist(rows)):
+            found = hamlet.run(hamlet.Workload.parse(text), events).rows()
+            assert [row["count"] for row in found] == list(wanted.values())
+
+
+def _seconds(number: int | None) -> datetime.timedelta | None:
+    return None if number is None else datetime.timedelta(seconds=number)
+
+
 @pytest.mark.parametrize(
     ("condition", "said"),
     [
@@ -157,6 +185,9 @@ def test_what_is_no_time(condition: str, said: str) -> None:
         ("(A.at - '2024-03-05') * 2 > 3 h", 5),
         ("A.at + 5 min > '2024-03-05 02:00'", 4),
         ("(A.at - '2024-03-05') / 1 min >= 60", 7),
+        ("(A.at - '2024-03-05') * 0.0 = 0 * (A.at - '2024-03-05')", 10),
+        ("-0.0 * (A.at - '2024-03-05') < 1 s", 10),
+        ("(A.at - '2024-03-05') / 0.0 IS NULL", 10),
     ],
 )
 def test_times_that_are_calculated(condition: str, found: int) -> None:

@@ -225,8 +225,8 @@ def test_undeclared_types_have_any_attribute() -> None:
 
 def test_time_and_type_columns_need_no_declaration() -> None:
     assert workload("SEQ(A, B)", "A.time > 5 AND A.type = A AND [time]", declarations=DECLARED).warnings == ()
-    text = f"{DECLARED} RETURN COUNT(*) PATTERN A WHERE A.ts > 5 WITHIN 1 min"
-    assert len(analyse_text(text, special=["ts", "event"]).queries) == 1
+    text = f"{DECLARED} RETURN COUNT(*) PATTERN A WHERE A.moment > 5 WITHIN 1 min"
+    assert len(analyse_text(text, special=["moment", "event"]).queries) == 1
     assert len(wrong(text)) == 1
 
 

@@ -22,8 +22,8 @@ import hamlet.policies as policies
 import hamlet.streams as streams
 from hamlet.cli import main
 from hamlet.errors import DataError, HamletError
+from hamlet.frontend.time_column import TIME_COLUMNS, time_column_in
 from hamlet.input.headers import names_at
-from hamlet.input.time_column import TIME_COLUMNS, time_column_in
 from tests.notation.test_matrix import EVENTS, NOTATIONS, TEXTS, Notation
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import hamlet.streams
 from hamlet.errors import DataError
-from hamlet.input.time_column import TIME_COLUMNS
+from hamlet.frontend.time_column import TIME_COLUMNS
 from hamlet.oracle.streams import Event
 from hamlet.streams import Specification
 from tests.comparison import whole

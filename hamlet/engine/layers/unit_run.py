@@ -207,7 +207,9 @@ class UnitRun:
             elif field.name == self.schema.type_column or pa.types.is_dictionary(kind):
                 kind = _plain(kind)
             if not (field.type.equals(kind) or pa.types.is_null(kind)):
-                table = table.set_column(place, field.name, table.column(place).cast(kind))
+                column = table.column(place)
+                none = column.null_count == len(column)  # doubles so far, and times now: no cast has the two
+                table = table.set_column(place, field.name, pa.nulls(len(column), kind) if none else column.cast(kind))
         return table
 
     def _two_of_each(self, table: pa.Table, of_rows: Any) -> pa.Table:

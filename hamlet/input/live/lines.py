@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hamlet.errors import DataError
-from hamlet.input.time_column import TIME_COLUMNS
+from hamlet.frontend.time_column import TIME_COLUMNS
 
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
 LONGEST_LINE = 1 << 28  # bytes

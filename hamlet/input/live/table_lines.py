@@ -17,6 +17,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
+from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS
@@ -26,7 +27,6 @@ from hamlet.input.jsonfile import TIMES, ZONED, means
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import NUMBER, NoTimeError, as_seconds, clock_of
 from hamlet.input.ordering import SortKey
-from hamlet.input.time_column import TIME, time_column_in
 from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
