@@ -72,7 +72,7 @@ def _claimed(workload: WorkloadText, evidence: Any, clock: Clock) -> tuple[_Peri
     if query is None:
         return _ALWAYS, {}
     names = {each.name for each in query.group_by if isinstance(each, Attribute)}
-    known = told.items() if isinstance(told, dict) else ()
+    known = told.items() if isinstance(told, dict) and "above" not in evidence else ()  # rows above are of other groups
     plain = {name: value for name, value in known if name in names and type(value) in (int, str)}
     edges = evidence.get("window")
     if query.within is None or query.session or clock.zone is not None or not isinstance(edges, list):
@@ -192,14 +192,13 @@ def match_checker(text: str, events: Any, evidence: Mapping[str, Any], options: 
     meaning = run.read(clause, run.source_of(clause))
     rows = host.arrow(run.source_of(clause)).to_pylist()
     run.replaced(clause, "__hamlet_rows")
-    names = _projected(run.text(), clause)
     reads = {"partition": meaning.partition, "order": meaning.order, "measures": meaning.measures}
     conditions = {name: each.read for name, each in meaning.conditions.items()}
-    return matches.Checker(clause, reads, conditions, meaning.within, rows, names, json_value)
+    return matches.Checker(clause, reads, conditions, meaning.within, rows, _around(run.text(), clause), json_value)
 
 
-def _projected(text: str, clause: Any) -> list[str] | None:
-    """The measures that a result has under their own names; None where it is more than a projection and a filter."""
+def _around(text: str, clause: Any) -> matches.Around | None:
+    """What stands around a clause; None where it is more than a projection and a filter."""
     import sqlglot
     from sqlglot import exp
 
@@ -209,15 +208,20 @@ def _projected(text: str, clause: Any) -> list[str] | None:
         return None
     measures = [each.name.lower() for each in clause.measures]
     found: list[str] = []
+    columns: list[str] = []
     for each in tree.expressions:
         name = each.alias_or_name.lower()
+        columns.append(name)
         if isinstance(each, exp.Star) or name == "*":
             found += measures
         elif name in measures and not isinstance(each, exp.Column):
             return None  # another value under the name of a measure
         elif name in measures:
             found.append(name)
-    return found
+    condition = tree.args.get("where")
+    for column in condition.find_all(exp.Column) if condition is not None else ():
+        column.set("table", None)
+    return matches.Around(found, columns, None if condition is None else condition.this.sql("duckdb"))
 
 
 def _input_value(value: Any, stream: Any) -> Any:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hamlet.checker.errors import EvidenceError
@@ -19,6 +20,25 @@ from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navig
 BOUND = 1_000_000  # steps of labelling in a partition; where they do not suffice, evidence is not accepted
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What stands around a clause: a projection and a filter.
+
+    Attributes
+    ----------
+    measures : sequence of str
+        The measures that rows of the result have, in lower case.
+    columns : sequence of str
+        The columns of the result: ``*`` for those of the clause, and empty for one without a name.
+    condition : str or None
+        The filter.
+    """
+
+    measures: Sequence[str]
+    columns: Sequence[str]
+    condition: str | None
 
 
 class Checker:
@@ -34,8 +54,8 @@ class Checker:
     within : Read or None
     events : sequence of dict
         The rows that the clause reads, in their order.
-    names : collection of str or None
-        The measures that rows of the result have, in lower case; None where those are no rows of the clause.
+    around : Around or None
+        None where rows of the result are no rows of the clause.
     show : callable
         A value as JSON has it.
     """
@@ -47,11 +67,11 @@ class Checker:
         conditions: Mapping[str, Read],
         within: Read | None,
         events: Sequence[dict[str, Any]],
-        names: Collection[str] | None,
+        around: Around | None,
         show: Callable[[Any], Any],
     ) -> None:
         self._clause, self._reads, self._conditions, self._within = clause, reads, conditions, within
-        self._names, self._show = names, show
+        self._around, self._show = around, show
         self._events = [{name.lower(): value for name, value in event.items()} for event in events]
         self._shown = [show(event) for event in events]
         self._steps = 0
@@ -79,6 +99,9 @@ class Checker:
         if keys[0] != keys[1] or self._show(list(keys[0])) != list((data.get("partition") or {}).values()):
             raise EvidenceError("the partition is another one")
         self._time = self._horizons()
+        if strange := set(places) - set(self._rows):
+            raise EvidenceError(f"row {min(strange)} is in another partition")
+        self._columns(data, asked)
         matches = list(self._matches())
         own = [self._rows.index(place) for place in places]
         if data["holds"] or data.get("taken") or "values" in data:
@@ -87,6 +110,22 @@ class Checker:
             self._absence(data, matches, own, told, self._rows.index(asked))
 
     # Rows.
+
+    def _columns(self, data: Mapping[str, Any], asked: int) -> None:
+        """Whether the row that evidence is about has columns of the result, or names the row of the table."""
+        event, row = self._shown[asked], data["row"] if isinstance(data.get("row"), Mapping) else {}
+        known = {"query", *(name.lower() for name in data["partition"])}
+        if not data["holds"]:
+            if row.get("at", asked) != asked and "at" not in event:
+                raise EvidenceError(f"the row that is asked for is not at {asked}")
+            known |= {"at", *(name.lower() for name in event)}
+        if self._around is None or "" in self._around.columns:
+            return
+        known |= {*self._around.columns, *self._around.measures}
+        if "*" in self._around.columns and self._clause.rows != "one":
+            known |= {name.lower() for name in event}
+        if unknown := {name for name in row if name.lower() not in known}:
+            raise EvidenceError(f"rows have no column {min(unknown)}")
 
     def _place(self, told: Any, node: int | None) -> int:
         at = told.get("at") if isinstance(told, Mapping) else None
@@ -288,6 +327,8 @@ class Checker:
                     raise EvidenceError("the match does not go past the row")
             elif asked != start:
                 raise EvidenceError("the match begins at another row")
+            else:
+                self._others(data, start, labels, number)
             return
         raise EvidenceError("no match begins there")
 
@@ -336,33 +377,65 @@ class Checker:
     def _row(
         self, data: Mapping[str, Any], start: int, labels: Sequence[str], current: int | None, number: int, bare: bool
     ) -> None:
-        """Whether measures have the values of the row."""
-        if self._names is None:
+        """Whether the clause gives the row, and what is around it leaves it."""
+        if self._around is None:
             return
         told = {name.lower(): value for name, value in data["row"].items()}
-        if missing := [name for name in self._names if name not in told]:
+        if missing := [name for name in self._around.measures if name not in told]:
             raise EvidenceError(f"the row lacks {missing[0]}")
-        for name, value in data["partition"].items():
-            if name.lower() in told and not _alike(told[name.lower()], value):
-                raise EvidenceError(f"{name} is {value!r}")
-        one = self._clause.rows == "one"
-        if not one and labels and not (type(current) is int and 0 <= current < len(labels)):
+        if self._clause.rows != "one" and labels and not (type(current) is int and 0 <= current < len(labels)):
             raise EvidenceError("current is the place of the row in its match")
+        right = self._computed(data, start, labels, current, number, bare)
+        for name, value in right.items():
+            if name in told and not _alike(told[name], self._show(value)):
+                raise EvidenceError(f"{name} is {self._show(value)!r}, not {told[name]!r}")
+        if not self._leaves(right):
+            raise EvidenceError("the filter leaves no such row")
+
+    def _leaves(self, row: Mapping[str, Any]) -> bool:
+        condition = None if self._around is None else self._around.condition
+        return condition is None or value_of(condition, row) is True
+
+    def _computed(
+        self, data: Mapping[str, Any], start: int, labels: Sequence[str], current: int | None, number: int, bare: bool
+    ) -> dict[str, Any]:
+        """The row that the clause gives, columns in lower case."""
+        one = self._clause.rows == "one"
         place = None if not labels else len(labels) - 1 if one else current
+        row = {} if one else dict(self._events[self._rows[start + (place or 0)]])
+        row |= zip(map(str.lower, data["partition"]), self._key(self._rows[start]), strict=True)
         for measure, read in zip(self._clause.measures, self._reads["measures"], strict=True):
-            if measure.name.lower() not in told:
-                continue
-            value = None
-            if not bare:
-                value = value_of(read.text, self._view(read, start, labels, place, number, one))
-            if not _alike(told[measure.name.lower()], self._show(value)):
-                raise EvidenceError(f"{measure.name} is {self._show(value)!r}, not {told[measure.name.lower()]!r}")
-        if not one:
-            event = self._shown[self._rows[start + (place or 0)]]
-            measures = {measure.name.lower() for measure in self._clause.measures}
-            for name, value in event.items():
-                if name.lower() in told and name.lower() not in measures and told[name.lower()] != value:
-                    raise EvidenceError(f"{name} is {value!r}")
+            view = None if bare else self._view(read, start, labels, place, number, one)
+            row[measure.name.lower()] = None if view is None else value_of(read.text, view)
+        return row
+
+    def _others(self, data: Mapping[str, Any], start: int, labels: Sequence[str], number: int) -> None:
+        """Whether a match gives the rows that are told, and not the one that is asked for."""
+        told = data["values"]
+        if self._around is None:
+            return
+        if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
+            raise EvidenceError("values are rows")
+        one = self._clause.rows == "one"
+        places: list[int | None] = [None] if one or not labels else list(range(len(labels)))
+        if not labels and self._clause.rows == "omit":
+            places = []
+        given = [self._computed(data, start, labels, each, number, False) for each in places]
+        wanted = {name.lower(): value for name, value in data["row"].items() if name not in ("at", "query")}
+
+        def fits(row: Row, told: Row) -> bool:
+            return all(name in row and _alike(value, self._show(row[name])) for name, value in told.items())
+
+        left = iter(given)
+        for each in told:
+            values = {name.lower(): value for name, value in each.items()}
+            row = next((row for row in left if row.keys() == values.keys() and fits(row, values)), None)
+            if row is None:
+                raise EvidenceError("the match gives other rows")
+            if wanted and fits(row, wanted) and self._leaves(row):
+                raise EvidenceError("the result has the row")
+        if len(told) < len(given) and not _excludes(self._clause.pattern):
+            raise EvidenceError("the match gives more rows")
 
     def _absence(
         self, data: Mapping[str, Any], matches: Sequence[Any], own: Sequence[int], told: Sequence[Any], asked: int
@@ -393,6 +466,14 @@ class Checker:
         row = asked + len(own)
         if ended != (self._rows[row] if row < len(self._rows) else None):
             raise EvidenceError("the labelling ended at another row")
+
+
+def _excludes(pattern: Any) -> bool:
+    """Whether some rows of a match may be left out of what ALL ROWS gives."""
+    if isinstance(pattern, tree.Exclusion):
+        return True
+    parts = getattr(pattern, "parts", None) or getattr(pattern, "choices", None) or [getattr(pattern, "body", None)]
+    return any(_excludes(each) for each in parts if each is not None)
 
 
 def _linked(parts: Sequence[Any], rest: Any) -> Any:

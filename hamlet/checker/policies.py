@@ -193,19 +193,27 @@ class Checker:
         row = evidence.get("row")
         if not isinstance(row, dict) or id(self.root) not in claim.proves:
             raise EvidenceError("the last node is the formula of the file", claim.place)
-        if claim.low != claim.high or row.get("time_point", claim.low) != claim.low:
+        if claim.low != claim.high:
+            raise EvidenceError("the last node is at the row's time-point", claim.place)
+        columns = column_names(self.root.free, VERDICTS)
+        of_verdicts = row.keys() >= {"offset", "verdict", *columns}
+        if not of_verdicts:
+            columns = column_names(self.root.free, ROWS)
+        if unknown := row.keys() - {*(VERDICTS if of_verdicts else ROWS), *columns}:
+            raise EvidenceError(f"rows have no column {min(unknown)}", claim.place)
+        point = row.get("time_point")
+        if not of_verdicts and (point != claim.low or isinstance(point, bool)):
             raise EvidenceError("the last node is at the row's time-point", claim.place)
         if "time" in row and claim.low < len(self._log) and row["time"] != self._shown(self._times[claim.low]):
             raise EvidenceError(f"the row's time is {self._shown(self._times[claim.low])}", claim.place)
-        columns = column_names(self.root.free, VERDICTS if "verdict" in row else ROWS)
         for name, column in zip(self.root.free, columns, strict=True):
             told = row.get(column)
             if claim.sets[name].others or claim.sets[name].values != {_typed(told, self.root.types.get(name, ""))}:
                 raise EvidenceError(f"the row's {name} is {told!r}, that of the last node is another", claim.place)
-        if "verdict" in row:
+        if of_verdicts:
             offset = claim.low - bisect_left(self._times, self._times[claim.low])
             same_as = row["verdict"] is None and "same_as_time" in row
-            if row.get("offset", offset) != offset:
+            if row["offset"] != offset or "time" not in row:
                 raise EvidenceError(f"the row's offset is {offset}", claim.place)
             if evidence.get("holds") is not (same_as or row["verdict"] is claim.holds):
                 raise EvidenceError("the verdict is not what the last node claims", claim.place)

@@ -45,8 +45,13 @@ def _digits(number: int) -> str:
 
 def check_row(
     query: Any, evidence: Mapping[str, Any], graphs: Sequence[Sequence[Any]], read: Callable[..., Any]
-) -> None:
+) -> Values | None:
     """Whether a row, or the values beside an absent one, follow from the steps.
+
+    Returns
+    -------
+    Values or None
+        Of a row that only TOP can have left out.
 
     Raises
     ------
@@ -59,29 +64,45 @@ def check_row(
     if not row_exists:
         if holds:
             raise EvidenceError("the group has no trend, so there is no row")
-        return
-    values = _Values(graphs, read, evidence["group"])
-    told = row if holds else {**row, **(evidence.get("values") or {})}
+        return None
+    values = Values(graphs, read, evidence["group"])
+    told = row if holds else evidence.get("values") or {}
     differs = False
     for item in query.items:
-        if item.column not in told or isinstance(item.value, q.Attribute | q.Taken):
+        if isinstance(item.value, q.Attribute | q.Taken) or not (item.column in told or item.column in row):
             continue
         try:
             right = values.of(item.expression)
         except Unchecked:
             continue
-        if not _alike(told[item.column], right):
+        if item.column in told and not _alike(told[item.column], right):
             raise EvidenceError(f"{item.column} is {json_of(right)}, not {told[item.column]!r}")
         if not holds and item.column in row and not _alike(row[item.column], right):
             differs = True
-    try:
-        passes = query.having is None or values.truth(query.having) is True
-    except Unchecked:
-        return
-    if holds and not passes:
+    passes = values.passes(query.having)
+    if holds and passes is False:
         raise EvidenceError("HAVING leaves no such row")
-    if not holds and passes and query.top is None and not differs:
+    if holds or differs or passes is not True:
+        return None
+    if query.top is None:
         raise EvidenceError("the result has the row")
+    return values
+
+
+def ranks(top: Any, one: Values, two: Values) -> bool:
+    """Whether TOP puts a row before another one: by value, NULL last, then by groups, NULL first."""
+    try:
+        values = one.of(top.by), two.of(top.by)
+    except Unchecked:
+        return True
+    if compare("=", *values) is False:
+        return compare("<" if top.ascending else ">", *values) is True
+    if values != (None, None) and None in values:
+        return values[1] is None
+    for pair in zip(one.group.values(), two.group.values(), strict=True):
+        if compare("=", *pair) is not True and pair != (None, None):
+            return pair[0] is None or (pair[1] is not None and compare("<", *pair) is not False)
+    return False
 
 
 def _pairs(graphs: Sequence[Sequence[Any]]) -> int:
@@ -110,13 +131,20 @@ def _alike(told: Any, right: Any) -> bool:
     return bool(told == shown)
 
 
-class _Values:
+class Values:
     """The values of result expressions."""
 
     def __init__(self, graphs: Sequence[Sequence[Any]], read: Callable[..., Any], group: Mapping[str, Any]) -> None:
         self._graphs = graphs
         self._read = read
-        self._group = group
+        self.group = group
+
+    def passes(self, having: Any) -> bool | None:
+        """Whether HAVING leaves the row, None where that is not checked."""
+        try:
+            return having is None or self.truth(having) is True
+        except Unchecked:
+            return None
 
     def of(self, expression: Any) -> Any:
         """The value of an expression, None for NULL."""
@@ -124,9 +152,9 @@ class _Values:
             case q.Literal(value):
                 return value
             case q.Attribute(name):
-                return self._group[name]
+                return self.group[name]
             case q.Taken():
-                return self._group[expression.column]
+                return self.group[expression.column]
             case q.Aggregate():
                 return self._aggregate(expression)
             case q.Log2(operand):

@@ -13,11 +13,12 @@ from typing import Any
 from hamlet.checker.conditions import Where, kind
 from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
-from hamlet.checker.results import check_row, json_of
+from hamlet.checker.results import Values, check_row, json_of, ranks
 from hamlet.checker.words import Automaton, Gap
 from hamlet.language import query as q
 
 Key = dict[str, Any]
+_EDGES = ("window_start", "window_end")
 _FIELDS = "at, event, variable, partition, begins, after, count, ends, trends"
 
 
@@ -142,6 +143,8 @@ class Checker:
         found = [each for each in self._workload.queries if each.name == row.get("query")]
         if not found:
             raise EvidenceError(f"there is no query {row.get('query')!r}")
+        if unknown := row.keys() - {"query", *_EDGES, *(item.column for item in found[0].items)}:
+            raise EvidenceError(f"rows of {row['query']} have no column {min(unknown)}")
         task = _Task(self, found[0], evidence)
         lists = evidence.get("operands") or [evidence.get("steps")]
         patterns = task.patterns
@@ -150,15 +153,36 @@ class Checker:
             return
         if not isinstance(lists, list) or len(lists) != (3 if len(patterns) == 2 else 1):
             raise EvidenceError("there is one list of steps, or three for AND")
-        graphs = []
-        for place, told in enumerate(lists):
-            own = [patterns[place]] if place < 2 else list(patterns)
+        graphs = task.graphs()
+        for graph, told in zip(graphs, lists, strict=True):
             if not isinstance(told, list):
                 raise EvidenceError("steps are a list")
-            graph = [step for key in task.keys for step in _Graph(task, own, key).steps]
             _match(task, graph, told)
-            graphs.append(graph)
-        check_row(task.query, evidence, graphs, self._read)
+        left_out = check_row(task.query, evidence, graphs, self._read)
+        if left_out is not None:
+            self._above(task.query, evidence, left_out)
+
+    def _above(self, query: Any, evidence: Mapping[str, Any], values: Values) -> None:
+        """Check that TOP leaves a row out: so many rows of other groups come before it."""
+        told = evidence.get("above")
+        if not isinstance(told, list) or len(told) < query.top.count or not all(isinstance(row, dict) for row in told):
+            raise EvidenceError(f"TOP leaves a row out where {query.top.count} are above it")
+        returned = {_plain(item.value): item.column for item in query.items}
+        groups = [dict(values.group)]
+        for place, row in enumerate(told):
+            group = {}
+            for each in query.group_by:
+                name = each.name if isinstance(each, q.Attribute) else each.column
+                column = returned.get(_plain(each), name)
+                group[name] = row.get(f"{name}_of_the_group", row.get(column))
+            if any(_equal(group, each) for each in groups):
+                raise EvidenceError("a row above is of another group", place)
+            claim = {"row": row, "holds": True, "group": group, "window": evidence["window"]}
+            graphs = _Task(self, query, claim).graphs()
+            check_row(query, claim, graphs, self._read)
+            if not ranks(query.top, Values(graphs, self._read, group), values):
+                raise EvidenceError("TOP puts the row above behind the one that it leaves out", place)
+            groups.append(group)
 
 
 class _Task:
@@ -207,7 +231,7 @@ class _Task:
         if not isinstance(told, list) or len(told) != 2:
             raise EvidenceError("window has a start and an end")
         row = evidence["row"]
-        for name, edge in zip(("window_start", "window_end"), told, strict=True):
+        for name, edge in zip(_EDGES, told, strict=True):
             if name in row and row[name] != edge:
                 raise EvidenceError(f"the row's {name} is not that of the evidence")
         if self.query.within is None:
@@ -242,6 +266,11 @@ class _Task:
             if part[0].time == self.start and part[-1].time + gap == self.end:
                 return {event.at for event in part}
         return set()  # so no trend lies in it
+
+    def graphs(self) -> list[list[Step]]:
+        """The steps of the trends; of AND those of each operand, and of the trends that are both's."""
+        asked = [[each] for each in self.patterns] + [list(self.patterns)] * (len(self.patterns) == 2)
+        return [[step for key in self.keys for step in _Graph(self, own, key).steps] for own in asked]
 
     def holds(self, event: Event) -> bool:
         """Whether an event lies in the window."""
@@ -564,6 +593,8 @@ def _match(task: _Task, graph: Sequence[Step], told: Sequence[Any]) -> None:
             {name: json_of(value) for name, value in found.event.columns.items()}
         ):
             raise EvidenceError(f"the event at {asked[0]} is another", place)
+        if known and known[-1].event.time > found.event.time:
+            raise EvidenceError("steps stand in the order of time", place)
         waiting[asked].remove(found)
         known.append(found)
     missing = [step for steps in waiting.values() for step in steps]
@@ -586,6 +617,11 @@ def _columns(columns: Any) -> Any:
     if not isinstance(columns, Mapping):
         return columns
     return {name: (isinstance(value, bool), value) for name, value in columns.items() if value is not None}
+
+
+def _plain(each: Any) -> Any:
+    """An attribute of GROUP-BY without the variable that it may be written with."""
+    return q.Attribute(each.name) if isinstance(each, q.Attribute) else each
 
 
 def alike(one: Any, two: Any) -> bool:

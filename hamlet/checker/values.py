@@ -1,7 +1,8 @@
 """Checks the evidence of specifications: every node by the clauses of its stream, with its children's values put in.
 
-Inputs are read from the events. What a node claims of a stream that has no child there is unknown, and an expression
-that needs it does not give the node's value. Whether an instance was spawned is not shown by evidence and not checked.
+What a node of an input claims is read from the events. What no child of a node says is unknown to it, of inputs too,
+and an expression that needs it does not give the node's value. When a clause is due the events say, not the children.
+Whether an instance was spawned is not shown by evidence and not checked.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from heapq import merge
+from itertools import groupby
 from typing import Any
 
 from hamlet.checker.computing import aggregate, binary, call, unary
@@ -127,22 +130,25 @@ class Checker:
     def _conclusion(self, evidence: Mapping[str, Any], node: Node, place: int) -> None:
         row = evidence["row"]
         stream = self.program.streams[node.target[0]]
-        if evidence.get("holds") is not (node.value is not None):
+        is_trigger = stream.kind is ir.Kind.TRIGGER
+        names = [name for name, _ in stream.parameters]
+        known = {"specification", "time", *names, *(["trigger"] if is_trigger else ["stream", "value"])}
+        if unknown := row.keys() - known:
+            raise EvidenceError(f"the rows of {stream.name or 'a trigger'} have no column {min(unknown)}", place)
+        if not is_trigger and row.get("stream", stream.name) != stream.name:
+            raise EvidenceError("the row's stream is another", place)
+        same = True
+        if node.value is not None and is_trigger:
+            same = row.get("trigger", node.value) == node.value
+        elif node.value is not None and "value" in row:
+            same = alike(typed(row["value"], stream.type), node.value)
+        if evidence.get("holds") is not (node.value is not None and same):
             raise EvidenceError("holds is not what the last node shows", place)
         if "time" in row and not node.first[0] <= nanoseconds_of(row["time"], self._clock) <= node.last[0]:
             raise EvidenceError("the row's time is another", place)
         for (name, kind), value in zip(stream.parameters, node.target[1], strict=True):
             if name in row and typed(row[name], kind) != value:
                 raise EvidenceError(f"the row's {name} is another", place)
-        if node.value is None:
-            return
-        if stream.kind is ir.Kind.TRIGGER:
-            if "trigger" in row and row["trigger"] != node.value:
-                raise EvidenceError("the row's message is another", place)
-        elif row.get("stream", stream.name) != stream.name or (
-            "value" in row and not alike(typed(row["value"], stream.type), node.value)
-        ):
-            raise EvidenceError("the row's stream or value is another", place)
 
     # ------------------------------------------------------------------------------------------ one node
 
@@ -196,15 +202,18 @@ class Checker:
             return [node.first]
         if not stream.periodic:
             return [(time, at) for at, time in enumerate(self.times) if node.first <= (time, at) <= node.last]
-        found = []
+        return [each for each in self._deadlines(stream, node.last) if node.first <= each][::-1]
+
+    def _deadlines(self, stream: ir.Stream, last: Moment) -> Iterator[Moment]:
+        """The deadlines of a stream that are counted from the start, from a moment back."""
+        own: list[Iterator[Moment]] = []
         for each in stream.evals:
             if isinstance(each.pacing, ir.PeriodicPacing) and not each.pacing.local:
-                k = 1
-                while self._start + each.pacing.deadline(k) <= node.last[0]:
-                    moment = self._start + each.pacing.deadline(k), _LATE
-                    found += [moment] if node.first <= moment else []
-                    k += 1
-        return sorted(set(found))
+                most = int(Fraction(max(last[0] - self._start, 0), 10**9) / each.pacing.period) + 1
+                own.append((self._start + each.pacing.deadline(k), _LATE) for k in range(most, 0, -1))
+        for moment, _ in groupby(merge(*own, reverse=True)):
+            if moment <= last:
+                yield moment
 
     def _value(self, stream: ir.Stream, node: Node, moment: Moment, begun: Moment | None) -> Any:
         """The value of the first clause that is due and true, None for none."""
@@ -312,24 +321,30 @@ class _Reader:
     def _at(self, target: Target, moment: Moment) -> Any:
         """The value of a step, None for none; Unknown where nobody says."""
         stream = self._checker.program.streams[target[0]]
-        if stream.kind is ir.Kind.INPUT:
-            return self._checker._given(stream, moment[1])
         for child in self._node.below:
             if child.target == target and child.first <= moment <= child.last:
                 return child.value
+        if stream.kind is ir.Kind.INPUT and moment[1] != _LATE:
+            raise Unknown
         if (moment[1] == _LATE) is not stream.periodic:
             return None
-        pacings = [clause.pacing for clause in stream.evals]
-        local = any(isinstance(each, ir.PeriodicPacing) and each.local for each in pacings)
-        if stream.periodic and (local or not any(self._checker._due(each, moment) for each in pacings)):
+        due = any(self._checker._due(clause.pacing, moment) for clause in stream.evals)
+        if stream.periodic and (self._local(stream) or not due):
             return None  # deadlines that are counted from a spawn are those that somebody claims
         raise Unknown
 
-    def _back(self, target: Target, moment: Moment, inclusive: bool, window: bool = False) -> Any:
+    @staticmethod
+    def _local(stream: ir.Stream) -> bool:
+        """Whether deadlines are counted from a spawn."""
+        return any(isinstance(each.pacing, ir.PeriodicPacing) and each.pacing.local for each in stream.evals)
+
+    def _back(
+        self, target: Target, moment: Moment, inclusive: bool, window: bool = False, begin: int | None = None
+    ) -> Any:
         """Moments and values of a stream from a moment back, as far as children know them without a gap."""
         stream = self._checker.program.streams[target[0]]
         times = self._checker.times
-        if stream.periodic:
+        if stream.periodic and self._local(stream):
             own = sorted((each for each in self._node.below if each.target == target), key=lambda each: each.first)
             for child in reversed(own):
                 before = child.last <= moment if inclusive else child.last < moment
@@ -341,19 +356,22 @@ class _Reader:
         last = bisect_right(times, moment[0]) - 1 if moment[1] == _LATE else moment[1]
         if not inclusive and moment[1] != _LATE:
             last -= 1
-        for at in range(last, -1, -1):
-            if window and self._begins_behind(target, (times[at], at)):
+        steps: Iterable[Moment] = ((times[at], at) for at in range(last, -1, -1))
+        if stream.periodic:
+            steps = (each for each in self._checker._deadlines(stream, moment) if inclusive or each != moment)
+        for step in steps:
+            if (begin is not None and step[0] <= begin) or (window and self._begins_behind(target, step)):
                 return
             try:
-                value = self._at(target, (times[at], at))
+                value = self._at(target, step)
             except Unknown:
-                if stream.spawn is not None:
-                    return  # before its spawn nothing is claimed
+                if stream.spawn is not None or (window and stream.periodic and self._stream.spawn is not None):
+                    return  # before a spawn nothing is claimed
                 raise
             if value is not None:
-                if not window and self._closed(target, (times[at], at)):
+                if not window and self._closed(target, step):
                     return
-                yield (times[at], at), value
+                yield step, value
 
     def _closed(self, target: Target, since: Moment) -> bool:
         """Whether an instance is known to have ended since a step, and its values with it; windows keep them."""
@@ -407,7 +425,7 @@ class _Reader:
                 if value is not None:
                     yield (times[at], at), value
             return
-        for place, each in enumerate(self._back(target, self._moment, True, True), 1):
+        for place, each in enumerate(self._back(target, self._moment, True, True, begin), 1):
             if (begin is not None and each[0][0] <= begin) or self._begins_behind(target, each[0]):
                 return
             yield each

@@ -114,12 +114,12 @@ def _evidence(
 
         if signature is None:
             raise click.UsageError("policies need --signature FILE.sig, which names their predicates")
-        for name in ("start", "mode", "timezone"):
+        for name in ("start", "timezone"):
             own.pop(name, None)
         policy = Policy.from_file(work, signature)
         evidence = why(policy, source, row, **own)
         if checked:
-            for name in ("verdicts", "open_end"):
+            for name in ("verdicts", "open_end", "mode"):
                 own.pop(name)
             check(policy.text, source, evidence, signature=policy.signature.text, **own)
         return evidence

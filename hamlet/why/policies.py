@@ -6,6 +6,7 @@ logic (TACAS 2024), for proofs made of sub-formulas at time-points.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,7 +77,8 @@ def why(
     reading = dict(options)
     known = {name: value for name, value in options.items() if name in FileOptions.__dataclass_fields__}
     open_options = {"negate": negate, "open_end": open_end, "verdicts": verdicts, "time_points": time_points, **known}
-    named_point = "time_point" in given or (verdicts != "satisfied" and {"time", "offset"} <= given.keys())
+    place = {name: value for name, value in given.items() if name not in columns.values()}
+    named_point = "time_point" in place or (verdicts != "satisfied" and {"time", "offset"} <= place.keys())
     if not named_point or any(columns[name] not in given for name in names):
         found = only_row(run(policy, events, **open_options).rows(), given)
         if found is None:
@@ -87,9 +89,10 @@ def why(
                 f"{', '.join(lacking)} in the row (--row), too"
             )
         given = dict(found)
+        place = {name: value for name, value in given.items() if name not in columns.values()}
     source = open_source(events, policy.signature, predicates(body), time_points=time_points, **_reading(reading))
     log = _Log(source, types_of(policy.signature), open_end)
-    point = log.point_of(given)
+    point = log.point_of(place)
     valuation = {name: _typed(given[columns[name]], types.get(name, "int")) for name in names}
     points = log.points(point, body, valuation)
     truths = Truths(points, policy.signature)
@@ -104,23 +107,32 @@ def why(
         ) from None
     holds = nodes[-1].holds
     in_result = holds is (not (is_policy or negate))
-    named: dict[str, Any] = {"policy": policy.name, "time": log.shown_time(point), "time_point": point}
-    if verdicts != "satisfied":
-        named["offset"] = log.offset_of(point)
+    named: dict[str, Any] = {"policy": policy.name, "time": log.shown_time(point)}
+    named |= {"time_point": point} if verdicts == "satisfied" else {"offset": log.offset_of(point)}
     named |= {columns[name]: json_value(valuation[name]) for name in names}
-    if verdicts != "satisfied":
-        named["verdict"] = given["verdict"] if given.get("verdict") is not None else holds
-        in_result = named["verdict"] is holds
-        if verdicts == "equivalent":
-            place = {name: named[name] for name in ("time", "offset", *columns.values())}
-            own = only_row(run(policy, events, **open_options).rows(), place) or {}
-            if own.get("same_as_time") is not None:
-                named |= {name: json_value(own[name]) for name in ("verdict", *_SAME)}
+    if verdicts != "satisfied" or (open_end and in_result):
+        # a claim that follows may be in no row: of a key without events there, or before the time-point is decided
+        own = only_row(run(policy, events, **open_options).rows(), named)
+        if own is None:
+            raise UnsupportedError(_no_row(verdicts, open_end))
+        if verdicts != "satisfied":
+            named["verdict"] = given["verdict"] if given.get("verdict") is not None else holds
+            in_result = named["verdict"] is holds
+        if verdicts == "equivalent" and own["same_as_time"] is not None:
+            named |= {name: json_value(own[name]) for name in ("verdict", *_SAME)}
     data: dict[str, Any] = {"kind": "proof", "row": named, "holds": in_result}
     if open_end:
         data["open_end"] = True
     data["nodes"] = [_node(each, points, log) for each in nodes]
     return Evidence(data)
+
+
+def _no_row(verdicts: str, open_end: bool) -> str:
+    waiting = "the events seen so far do not decide the whole of that time-point and of those before it"
+    if verdicts == "satisfied":
+        return f"the result has no such row yet: {waiting}"
+    begin = "the rows of a key begin with the time-points that were undecided when its first event came"
+    return f"the result has no row there: {begin}" + (f", or {waiting}" if open_end else "")
 
 
 def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,16 +159,25 @@ def _check_columns(row: Mapping[str, Any], columns: Mapping[str, str], policy: P
         raise OptionError(f"there is no policy {row['policy']!r}; the policy is {policy.name!r}")
 
 
+_TYPES: dict[str, tuple[type, str]] = {
+    "int": (int, "an integer"),
+    "float": (float, "a number"),
+    "string": (str, "a text"),
+    "bool": (bool, "true or false"),
+}
+
+
 def _typed(value: Any, kind: str) -> Any:
     """A value of a row as the type of its variable has it."""
-    if kind == "float" and not isinstance(value, bool) and isinstance(value, int | float | str):
-        return float(value)
-    if kind == "int" and isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            raise OptionError(f"{value!r} in the row (--row) is not an integer") from None
-    return value
+    own = value.item() if isinstance(value, np.generic) else value
+    numeric = kind in ("int", "float") and not isinstance(own, bool) and isinstance(own, int | float | str)
+    expected, called = _TYPES[kind]
+    with contextlib.suppress(ValueError, OverflowError):
+        if numeric and not (kind == "int" and isinstance(own, float) and not own.is_integer()):
+            own = expected(own)
+    if type(own) is not expected:
+        raise OptionError(f"{value!r} in the row (--row) is not {called}")
+    return own
 
 
 class _Log:
@@ -201,9 +222,9 @@ class _Log:
         point = row.get("time_point")
         if point is None and "offset" in row and "time" in row:
             equal = [place for place in range(len(self.times)) if self._is(place, row["time"])]
-            if len(equal) > row["offset"]:
+            if isinstance(row["offset"], int) and 0 <= row["offset"] < len(equal):
                 point = equal[row["offset"]]
-        if not isinstance(point, int) or not 0 <= point < len(self.times):
+        if not isinstance(point, int) or isinstance(point, bool) or not 0 <= point < len(self.times):
             raise OptionError(
                 f"the input has {len(self.times)} time-points, from 0; the row (--row) says time_point {point!r}"
             )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hamlet
-from hamlet.checker import check
+from hamlet.checker import EvidenceError, check
 from hamlet.cli import main
 from hamlet.errors import OptionError
 from tests.compare_matches import compare
@@ -58,6 +59,39 @@ def test_rows_at_which_no_match_begins() -> None:
     assert "<html" in never.html()
     with pytest.raises(OptionError, match="columns of one row"):
         results.why({"symbol": "C"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"holds": False, "values": []}, "the match gives more rows"),
+        ({"holds": False, "values": [{"symbol": "A", "n": 3, "since": 6}]}, "the result has the row"),
+        ({"holds": False, "values": [{"symbol": "A", "n": 4, "since": 6}]}, "the match gives other rows"),
+        ({"row": {"symbol": "A", "n": 3, "since": 6, "b": 1}}, "no column b"),
+    ],
+)
+def test_a_row_of_the_result_is_not_absent(changed: dict[str, Any], reason: str) -> None:
+    data = hamlet.sql(TEXT, {"ticks": TICKS}).why({"symbol": "A", "since": 6}).data
+    assert data["row"] == {"symbol": "A", "n": 3, "since": 6}
+    with pytest.raises(EvidenceError, match=reason):
+        check(TEXT, {"ticks": TICKS}, {**data, **changed})
+
+
+def test_what_the_filter_leaves_out_is_absent() -> None:
+    text = TEXT.replace("n > 2", "m.n > 3").replace(") WHERE", ") AS m WHERE")
+    data = hamlet.sql(text, {"ticks": TICKS}).why({"symbol": "A", "ts": 6}).data
+    assert data["values"] == [{"symbol": "A", "n": 3, "since": 6}]
+    check(text, {"ticks": TICKS}, {**data, "row": data["values"][0]})
+    with pytest.raises(EvidenceError, match="the filter leaves no such row"):
+        check(text, {"ticks": TICKS}, {**data, "row": data["values"][0], "holds": True})
+
+
+def test_the_rows_of_evidence_are_those_that_are_asked_for() -> None:
+    data = hamlet.sql(TEXT, {"ticks": TICKS}).why({"at": 5}).data
+    other = {"at": 9, "event": TICKS[9], "label": "d"}
+    for mutant in ({**data, "row": {"at": 4}}, {**data, "rows": [*data["rows"], other]}):
+        with pytest.raises(EvidenceError):
+            check(TEXT, {"ticks": TICKS}, mutant)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from hamlet.checker import EvidenceError, check
 from hamlet.cli import main
-from hamlet.errors import HamletError, OptionError
+from hamlet.errors import HamletError, OptionError, UnsupportedError
 from hamlet.policies import Policy, run
 from hamlet.policies.logs.source import types_of
 from hamlet.why.policies import why
@@ -212,3 +212,55 @@ def test_random_proofs_of_regular_expressions_and_recursion(tmp_path: Path) -> N
         counts += compare(seed, tmp_path / "events.log", matching=True)
     assert counts["proofs"] > 120
     assert counts["rejected"] > 300
+
+
+@pytest.mark.parametrize("name", ["time", "time_point", "offset", "verdict", "same_as_time"])
+@pytest.mark.parametrize("verdicts", ["satisfied", "all", "equivalent"])
+def test_variables_may_be_named_like_columns(name: str, verdicts: str) -> None:
+    text, signature = f"ONCE[0,3] p({name})", "p(x: int)"
+    events = [{"time": time, "type": "p", "x": x} for time, x in [(0, 1), (5, 1), (7, 2)]]
+    results = run(Policy.parse(text, signature=signature), events, verdicts=verdicts)
+    for row in results.rows():
+        evidence = results.why(row)
+        assert evidence.holds
+        assert evidence.data["row"].items() >= {key: value for key, value in row.items() if value is not None}.items()
+        check(text, events, evidence, signature=signature)
+
+
+def test_what_follows_is_no_row_where_the_result_has_none() -> None:
+    text, signature = "p(x) OR EVENTUALLY[0,3] q(x)", "p(x: int) q(x: int)"
+    events = [{"time": 0, "type": "p", "x": 1}]
+    policy = Policy.parse(text, signature=signature)
+    assert not run(policy, events, open_end=True).rows()  # other values may follow, so the time-point is not decided
+    with pytest.raises(UnsupportedError, match="has no such row yet"):
+        run(policy, events, open_end=True).why({"time_point": 0, "x": 1})
+    with pytest.raises(UnsupportedError, match="the rows of a key begin"):
+        run(policy, events, verdicts="all").why({"time": 0, "offset": 0, "x": 7})
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("int", None), ("int", True), ("int", 1.5), ("int", "x"), ("float", "x"), ("string", 3), ("bool", 1)],
+)
+def test_a_value_of_another_type_is_said(kind: str, value: object) -> None:
+    events = [{"time": 0, "type": "p", "x": None}]
+    with pytest.raises(OptionError, match=r"in the row \(--row\) is not"):
+        why(Policy.parse("p(x)", signature=f"p(x: {kind})"), events, {"time_point": 0, "x": value})
+
+
+def test_the_row_of_a_proof_is_a_row(policy: Policy) -> None:
+    data = why(policy, EVENTS, {"u": "ann"}).data
+    for row in ({**data["row"], "b": 1}, {key: value for key, value in data["row"].items() if key != "time_point"}):
+        with pytest.raises(EvidenceError):
+            check(TEXT, EVENTS, {**data, "row": row}, signature=SIGNATURE)
+
+
+def test_the_command_hears_which_time_points_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = {"p.mfotl": "NEXT (p() UNTIL[0,3] q())", "p.sig": "p() q()", "p.log": "@0 p() @0 p() @1 p() @1 p() @7 q()"}
+    for name, text in work.items():
+        (tmp_path / name).write_text(text)
+    files = [str(tmp_path / "p.mfotl"), "--signature", str(tmp_path / "p.sig"), "--input", str(tmp_path / "p.log")]
+    shown = ["--verdicts", "equivalent", "--mode", "global", "--row", '{"time": 1, "offset": 0}']
+    assert main(["why", *files, *shown, "--format", "json", "--check"]) == 0
+    told = json.loads(capsys.readouterr().out)["row"]
+    assert (told["same_as_time"], told["same_as_offset"]) == (0, 1)  # time-points of one time alone would not be

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -255,3 +257,56 @@ def test_rows_of_a_part_of_an_input_have_no_evidence(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="part of an input"):
         results.why(results.rows()[0])
     assert "part of an input" in (tmp_path / "page.html").read_text()
+
+
+def test_no_events_at_all_are_evidence_of_absence() -> None:
+    results = hamlet.run(hamlet.Workload.parse(TEXT), [])
+    evidence = results.why({"window_start": 0, "k": 1})
+    assert not evidence.holds
+    assert evidence.data["steps"] == []
+    check(TEXT, [], evidence)
+
+
+def test_a_row_with_another_value_of_an_expression() -> None:
+    text = "RETURN LOG2(COUNT(*)) AS bits, COUNT(*) * 2 AS twice PATTERN A+ WITHIN 10 s"
+    results = hamlet.run(hamlet.Workload.parse(text), EVENTS)
+    (row,) = results.rows()
+    evidence = results.why({**row, "bits": 7.0})
+    assert evidence.data["values"] == {"bits": row["bits"], "twice": row["twice"]}
+    check(text, EVENTS, evidence)
+    with pytest.raises(EvidenceError, match="the result has the row"):
+        check(text, EVENTS, {**evidence.data, "row": row})
+
+
+@pytest.mark.parametrize(
+    ("top", "mutant"),
+    [
+        ("TOP 2 BY COUNT(*)", lambda above: []),
+        ("TOP 2 BY COUNT(*)", lambda above: above[:1]),
+        ("TOP 2 BY COUNT(*)", lambda above: above[:1] * 2),
+        ("TOP 2 BY COUNT(*)", lambda above: [above[0], {**above[1], "count": 5}]),
+        ("TOP 2 BY COUNT(*)", lambda above: [above[0], {**above[1], "k": 3}]),
+        ("TOP 2 BY COUNT(*) ASC", lambda above: [above[0], {**above[1], "k": 9, "count": 7}]),
+        ("TOP 1 BY COUNT(*) ASC", lambda above: [{**above[0], "k": 4, "count": 0}]),
+    ],
+)
+def test_the_rows_above_are_checked(top: str, mutant: Callable[[list[Any]], list[Any]]) -> None:
+    """Groups of 3, 3, 1 and 7 trends."""
+    text = f"RETURN k, COUNT(*) PATTERN A+ GROUP-BY k {top} WITHIN 10 s"
+    events = [{"time": t, "type": "A", "k": k} for t, k in enumerate([1, 1, 2, 2, 3, 9, 9, 9])]
+    results = hamlet.run(hamlet.Workload.parse(text), events)
+    evidence = results.why({"window_start": 0, "k": 9 if "ASC" in top else 3})
+    assert evidence.data["reason"] == "top"
+    check(text, events, evidence)
+    with pytest.raises(EvidenceError):
+        check(text, events, {**evidence.data, "above": mutant(evidence.data["above"])})
+
+
+def test_rows_have_no_other_columns_and_steps_stand_in_order() -> None:
+    text = "RETURN COUNT(*) PATTERN (A OR C) WITHIN 10 s"
+    results = hamlet.run(hamlet.Workload.parse(text), EVENTS)
+    data = results.why({"window_start": 0}).data
+    check(text, EVENTS, data)
+    for mutant in ({**data, "row": {**data["row"], "b": 1}}, {**data, "steps": data["steps"][::-1]}):
+        with pytest.raises(EvidenceError):
+            check(text, EVENTS, mutant)

@@ -118,3 +118,43 @@ def test_a_float_in_a_message_may_differ_by_rounding_and_nothing_else_may() -> N
     assert not alike("mean 0.4 of 3", "mean 0.5 of 3")
     assert not alike("mean 0.4 of 3", "mean 0.4 of 4")
     assert not alike("mean 0.4", "mean 0.4 and 0.5")
+
+
+def test_a_default_stands_only_where_no_value_was() -> None:
+    text = "input i: Int64\noutput n @1Hz := n.offset(by: -1).defaults(to: 0) + 1"
+    events = [{"time": float(time), "i": time} for time in range(4)]
+    node = {"stream": "n", "parameters": [], "at": None, "time": 1.0, "value": 1, "because": []}
+    data = {"kind": "value", "row": {"stream": "n", "time": 1.0, "value": 1}, "holds": True, "nodes": [node]}
+    check(text, events, data)
+    later = {**data, "row": {**data["row"], "time": 3.0}, "nodes": [{**node, "time": 3.0}]}
+    with pytest.raises(EvidenceError, match="does not follow from its children"):
+        check(text, events, later)  # n is 3 there
+
+
+def test_what_an_input_gives_is_a_child() -> None:
+    text = "input i: Int64\noutput n := i + 1"
+    node = {"stream": "n", "parameters": [], "at": 0, "time": 0.0, "value": 4, "because": []}
+    data = {"kind": "value", "row": {"stream": "n", "time": 0.0, "value": 4}, "holds": True, "nodes": [node]}
+    with pytest.raises(EvidenceError, match="does not follow from its children"):
+        check(text, [{"time": 0.0, "i": 3}], data)
+
+
+def test_a_row_with_another_value() -> None:
+    results = run(Specification.parse(TEXT), EVENTS, values=True)
+    row = {"stream": "diff", "time": 1.5, "value": 5.0}
+    evidence = results.why({**row, "value": 6.0})
+    assert not evidence.holds
+    assert evidence.data["nodes"][-1]["value"] == 5.0
+    check(TEXT, EVENTS, evidence)
+    for mutant in ({"row": row}, {"holds": True}, {"row": {**row, "stream": "avg", "value": 6.0}}):
+        with pytest.raises(EvidenceError):
+            check(TEXT, EVENTS, {**evidence.data, **mutant})
+
+
+def test_the_row_that_is_not_there_is_one_of_the_last_node() -> None:
+    data = run(Specification.parse(TEXT), EVENTS, values=True).why({"stream": "diff", "time": 1.5, "value": 1.0}).data
+    none = run(Specification.parse(TEXT), EVENTS).why({"trigger": "jump", "time": 3.0}).data
+    check(TEXT, EVENTS, none)
+    for mutant in ({**data, "row": {**data["row"], "q": 1}}, {**none, "row": {"stream": "diff", "time": 3.0}}):
+        with pytest.raises(EvidenceError, match="have no column"):
+            check(TEXT, EVENTS, mutant)

@@ -72,7 +72,7 @@ def chosen(
         parts.append(kept)
         places += numbers[own].tolist()
     table = pa.Table.from_batches(parts).combine_chunks() if parts else source.arrow_schema.empty_table()
-    ticks = table.column(schema.clock.column).cast(pa.int64()).to_pylist()
+    ticks = table.column(schema.clock.column).cast(pa.int64()).to_pylist() if len(table) else []
     rows = _rows(table)
     for row, tick in zip(rows, ticks, strict=True):
         row[schema.clock.column] = schema.clock.present(tick)

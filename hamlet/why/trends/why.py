@@ -202,6 +202,8 @@ class _Row:
                 self.group[named_by.name] = self._value(named_by.name, self.row.get(column))
             else:
                 self.taken[named_by] = self._taken_value(named_by, self.row.get(column))
+        own = {name: self.row.get(name) for name in ("window_start", *self._columns.values())}
+        self.instead = only_row(rows, own) if found is None else None  # what the result has of the window and the group
         returned = {item.column for item in query.items}
         self.row = {name: value for name, value in self.row.items() if name in returned or name in _EDGES}
 
@@ -333,6 +335,9 @@ def _graphs(
         data["forbidden"] = forbidden[:_MOST_FORBIDDEN]
     if not found.holds:
         values = aggregates_of(analysed, lists, search.stream) if listed else None
+        if listed and found.instead is not None:
+            computed = [item.column for item in analysed.query.items if not isinstance(item.value, Attribute | Taken)]
+            values = {name: found.instead[name] for name in computed}
         if values is not None:
             data["values"] = json_value(values)
         data |= reason_of(analysed, search, group, found.taken, any(lists), found.others, found.row)

@@ -75,8 +75,13 @@ def evidence_of(history: History, clock: Clock, row: Mapping[str, Any], limit: i
     wanted = {name: value for name, value in row.items() if name != "specification"}
     found = only_row([each for each, _, _ in rows], wanted)
     explainer = _Explainer(history, limit)
-    if found is not None:
-        target, step = next((target, step) for each, target, step in rows if each is found)
+    instead = None  # a row with another value
+    if found is None and wanted.keys() >= {"stream", "time", "value"}:
+        place = {name: value for name, value in wanted.items() if name != "value"}
+        instead = only_row([each for each, _, _ in rows], place)
+    shown = found if found is not None else instead
+    if shown is not None:
+        target, step = next((target, step) for each, target, step in rows if each is shown)
         claim = explainer.node(target, step)
     else:
         target, first, last = _absent(history, clock, wanted)
