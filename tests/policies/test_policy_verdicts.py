@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hamlet import policies
 from hamlet.cli import main
 from hamlet.errors import UnsupportedError
 from hamlet.policies import Monitor, Policy
@@ -274,6 +275,14 @@ def test_what_is_held_does_not_depend_on_the_event_rate(name: str, mode: Any) ->
                 most = max(most, stream.nbytes)
         held.append(most)
     assert held[1] <= held[0] * 1.05
+
+
+def test_negate_turns_the_verdicts_of_a_formula_and_not_of_a_rule() -> None:
+    events = [{"time": time, "type": kind, "a": 1} for time, kind in ((1, "p"), (2, "other"), (3, "p"))]
+    for text, turned in (("p(1)", True), ("ALWAYS p(1)", False), ("ALWAYS FORALL x. p(x) IMPLIES PREV p(x)", False)):
+        policy = Policy.parse(text, "p(a: int)")
+        plain, other = (policies.run(policy, events, verdicts="all", negate=negate).rows() for negate in (False, True))
+        assert other == [row | {"verdict": row["verdict"] != turned} for row in plain]
 
 
 def test_verdicts_that_need_no_future_are_given_at_once() -> None:

@@ -69,7 +69,7 @@ class Verdicts:
     per_second : int
         Ticks of the stream's time.
     negate : bool
-        Whether verdicts are of the negation.
+        Whether verdicts are of the negation; for a rule it changes nothing.
     arrow : bool
         Whether rows are Arrow's; else they are plain ones (`hamlet.output.plain_rows`) where there is no key.
 
@@ -110,8 +110,8 @@ class Verdicts:
         arrow: bool = True,
     ) -> None:
         self._arrow = arrow
-        body, _ = stripped(formula)
-        found = skeleton(Not(body) if negate else body, per_second)
+        body, is_policy = stripped(formula)
+        found = skeleton(Not(body) if negate and not is_policy else body, per_second)
         self.mode = mode
         self.key = found.key
         self.atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
