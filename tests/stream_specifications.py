@@ -198,6 +198,13 @@ class Drawing:
 
     def _closing(self, name: str, key: Known, kind: str) -> str:
         random = self.random
+        others = [each for each in self.known if each.key == key.kind and each.kind in _NUMBERS]
+        if others and random.random() < 0.3:  # what is read may end before
+            other = random.choice(others)
+            literal = self._literal(other.kind)
+            return f"@{random.choice(self.inputs).name} when {other.name}(p).hold(or: {literal}) = {literal}"
+        if random.random() < 0.3:  # few periods, so that instances of several streams end at one deadline
+            return f"@Local({random.choice(['1Hz', '2Hz'])}) when {self.value('Bool', self._periodic_scene(''))}"
         if random.random() < 0.4:
             return f"@{random.choice(list(_PERIODS))} when {name}(p).hold().defaults(to: {self._literal(kind)}) = " + (
                 self._literal(kind)
@@ -298,6 +305,8 @@ class Drawing:
             return self._leaf(kind, scene, depth)
         left, right = self.value(kind, scene, depth - 1), self.value(kind, scene, depth - 1)
         choice = random.randrange(9)
+        if random.random() < 0.04:  # of an unsigned integer it fails unless that is 0
+            return f"-({left})"
         if choice < 4:
             operator = random.choice(["+", "+", "*"] if kind == "UInt64" else ["+", "-", "-", "*"])
             return f"({left} {operator} {right})"
@@ -310,7 +319,8 @@ class Drawing:
         if choice == 6 and kind == "Int64":
             return f"({left} {random.choice(['&', '|', '^'])} {right})"
         if choice == 7 and kind == "Float64":
-            return f"round({left} / 4.0, 2)"
+            rounded = f"{left} / 4.0" if random.random() < 0.8 else self.value("Int64", scene, depth - 1)
+            return f"round({rounded}, 2)"
         if choice == 8 and kind != "UInt64":
             other = "Int64" if kind == "Float64" else "Float64"
             return f"cast<{other}, {kind}>({self.value(other, scene, depth - 1)})"

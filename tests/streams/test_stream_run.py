@@ -169,6 +169,33 @@ def test_instances_are_spawned_found_and_closed() -> None:
     assert [(row["q"], row["value"]) for row in found] == [("x", 1), ("x", 2), ("x", 1), ("y", 1)]
 
 
+def test_streams_with_the_same_deadlines_of_their_own_end_their_own_instances() -> None:
+    clauses = "(k: Int64) spawn with a eval @Global(2Hz) with 1 close @Local(1Hz)"
+    text = f"""input a: Int64  output o{clauses}  output q{clauses}
+    output x @a := o.aggregate(over_instances: all, using: count)"""
+    assert values(text, {"time": [0, 1, 2, 3], "a": [1, 2, 3, 4]}, "x") == [(0, 0), (1, 1), (2, 1), (3, 1)]
+
+
+def test_a_close_at_a_deadline_of_its_own_comes_after_those_of_others() -> None:
+    text = """input a: Int64
+    output o(k: Int64) spawn with a eval when a = k with 0 close @Local(1Hz) when o(k).hold(or: 1) = 0
+    output x @a := o.aggregate(over_instances: all, using: count)"""
+    assert values(text, {"time": [0, 0.5, 2], "a": [1, 2, 3]}, "x") == [(0, 1), (0.5, 2), (2, 1)]
+
+
+def test_a_close_hears_of_the_end_of_an_instance_that_it_reads() -> None:
+    text = """input a: Int64, b: Int64, c: Bool
+    output o(k: Int64) spawn with a eval when a = k with a close @c when c
+    output q(k: Int64) spawn with a eval @b with b close @b when o(k).hold(or: 0) = 0"""
+    events = {
+        "time": [0, 1, 2, 3, 4],
+        "a": [1, *[None] * 4],
+        "b": [None, 5, None, 6, 7],
+        "c": [*[None] * 2, True, *[None] * 2],
+    }
+    assert values(text, events, "q") == [(1, 5), (3, 6)]
+
+
 def test_many_instances_are_not_scanned() -> None:
     text = """input p: Int64
     output n(q: Int64) spawn with p eval when p = q with n(q).offset(by: -1).defaults(to: 0) + 1 close when n(q) > 5"""
@@ -380,11 +407,16 @@ def test_memory_has_a_limit_that_names_the_stream() -> None:
         ("input a: Int64  output b := 1 / (a - 2)", "'b' at time 1: 1 / 0 is an integer division by zero"),
         ("import math input a: Int64  output b := sqrt(cast<Int64, Float64>(0 - a))", r"'b' at time 1: sqrt\(-2\)"),
         ("input a: Int64  output b := cast<Int64, UInt64>(0 - a)", "'b' at time 1: -2 does not fit UInt64"),
+        ("input a: UInt64  output b := -a", r"'b' at time 1: -\(2\) is beyond 64 bits \(UInt64\)"),
     ],
 )
 def test_computations_without_result_name_stream_and_time(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         rows(text, {"time": [1], "a": [2]})
+
+
+def test_an_integer_is_rounded_as_a_float() -> None:
+    assert values("import math input a: Int64  output b := round(a, 2)", {"time": [0], "a": [-5]}, "b") == [(0, -5.0)]
 
 
 def test_a_jump_of_long_ages_passes_deadlines_without_effect_in_one_step() -> None:

@@ -77,6 +77,8 @@ cdef class UnaryNode(Node):
             out.u = out.u ^ self.mask
         elif self.family == FLOAT:
             out.f = -out.f
+        elif self.family == UINT:
+            return out.u == 0
         elif out.i == SMALLEST:
             return False
         else:
@@ -87,7 +89,8 @@ cdef class UnaryNode(Node):
         if not self.operand.num(me, out):
             return 0
         if not self.apply(out):
-            raise Fault(f"-({out.i}) is beyond 64 bits (Int64)")
+            kind = "UInt64" if self.family == UINT else "Int64"
+            raise Fault(f"-({boxed(out[0], self.family)}) is beyond 64 bits ({kind})")
         return 1
 
     cdef int fill(self, Frame frame, Py_ssize_t low, int n, Cell* out, unsigned char* rows) except -1:

@@ -41,11 +41,13 @@ cdef class Steps:
     cdef int event_step(self) except -1
     cdef int deadline_step(self, wide time) except -1
     cdef pop_due(self, time)
+    cdef list due_instances(self, Stream stream, Clause clause)
     cdef push_due(self, pacing, Instance instance, k)
     cdef int spawn(self, Task task) except -1
     cdef Instance bound_instance(self, Stream stream, Clause clause)
     cdef int evaluate(self, Task task) except -1
     cdef int extend(self, Task task, Instance instance) except -1
+    cdef int tell(self, Stream stream, Instance instance) except -1
     cdef int close_all(self, list closers) except -1
     cdef int flush(self) except -1
     cdef int set_beat(self, int number, wide k) except -1

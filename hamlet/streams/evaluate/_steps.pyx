@@ -110,6 +110,15 @@ cdef class Steps:
             self.due.setdefault(pacing, {})[instance] = None
             self.push_due(pacing, instance, k + 1)
 
+    cdef list due_instances(self, Stream stream, Clause clause):
+        """The instances of one stream whose own deadline it is; others may have the same pacing."""
+        cdef Instance instance
+        cdef list found = []
+        for instance in self.due.get(clause.pacing, ()):
+            if stream.table.get(instance.key) is instance:
+                found.append(instance)
+        return found
+
     cdef push_due(self, pacing, Instance instance, k):
         """Set the k-th own deadline of an instance."""
         over, under = self.local_periods[pacing]
@@ -222,10 +231,9 @@ cdef class Steps:
                     if not clause.local:
                         candidates = stream.table.values()
                         break
-                    candidates.update(self.due.get(clause.pacing, ()))
+                    candidates.update(dict.fromkeys(self.due_instances(stream, clause)))
             for instance in list(candidates):
-                if instance.alive and instance.key in stream.table and stream.table[instance.key] is instance:
-                    self.extend(task, instance)
+                self.extend(task, instance)
             return 0
         for instance in list(stream.table.values()):
             self.extend(task, instance)
@@ -237,8 +245,6 @@ cdef class Steps:
         cdef Stream stream = task.stream
         cdef Cell cell
         cdef object thing = None
-        cdef Closer closer
-        cdef Instance other
         for clause in task.clauses:
             if self.active[clause.pacing] != self.store.step:
                 continue
@@ -258,12 +264,19 @@ cdef class Steps:
                 self.found.append(
                     (stream.number, instance.key, thing if stream.family == OBJECT else boxed(cell, stream.family))
                 )
-            if task.closers:
-                for closer in task.closers:
-                    other = instance if closer.stream is stream else closer.stream.find(instance.key)
-                    if other is not None:
-                        closer.hear(other)
+            if stream.closers:
+                self.tell(stream, instance)
             return 1
+        return 0
+
+    cdef int tell(self, Stream stream, Instance instance) except -1:
+        """Have those looked at whose close condition reads this instance: its newest value has changed, or ended."""
+        cdef Closer closer
+        cdef Instance other
+        for closer in stream.closers:
+            other = instance if closer.stream is stream and instance.alive else closer.stream.find(instance.key)
+            if other is not None:
+                closer.hear(other)
         return 0
 
     cdef int close_all(self, list closers) except -1:
@@ -288,7 +301,7 @@ cdef class Steps:
             elif not closer.stream.keyed:
                 candidates = [closer.stream.one] if closer.stream.one is not None else []
             elif clause.local:
-                candidates = list(self.due.get(clause.pacing, ()))
+                candidates = self.due_instances(closer.stream, clause)
             elif clause.binding is not None:
                 instance = self.bound_instance(closer.stream, clause)
                 candidates = [instance] if instance is not None else []
@@ -303,6 +316,7 @@ cdef class Steps:
                     closing.append((closer.stream, instance))
         for stream, instance in closing:
             (<Stream>stream).remove(instance)
+            self.tell(stream, instance)
             self.store.changed = True
         return 0
 

@@ -66,6 +66,7 @@ cdef class Stream:
     cdef readonly list watched   # WindowTables over this stream
     cdef readonly list own       # WindowTables that instances of this stream have for themselves
     cdef readonly list tallies   # Tallies over this stream
+    cdef list closers            # Closers whose condition reads this stream's newest values
     cdef Store store
 
     cdef Instance find(self, object key)

@@ -100,7 +100,7 @@ cdef class Stream:
             self.words = store.words
         self.touched = []
         self.touched_at = -1
-        self.watched, self.own, self.tallies = [], [], []
+        self.watched, self.own, self.tallies, self.closers = [], [], [], []
         store.streams.append(self)
 
     def begin(self):

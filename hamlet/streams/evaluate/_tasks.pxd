@@ -18,7 +18,6 @@ cdef class Task:
     cdef bint bound
     cdef bint has_local
     cdef list pacings
-    cdef list closers          # Closers whose condition reads this stream's newest values
     cdef Node key              # of a spawn: the only argument, where instances are found by cell
     cdef bint whole            # in columns: values, not only which rows have one
     cdef Column column         # of the batch, or None

@@ -75,7 +75,6 @@ cdef class Task:
         cdef Clause each
         self.stream, self.clauses, self.arguments, self.emits, self.pacings = stream, clauses, arguments, emits, pacings
         self.bound = stream.keyed
-        self.closers = []
         for each in clauses:
             self.bound = self.bound and each.binding is not None
             self.has_local = self.has_local or each.local
@@ -147,14 +146,14 @@ cdef class Task:
 
 
 cdef class Closer:
-    """The close clause of a stream; `narrow` where only instances that were extended since can have become true."""
+    """The close clause of a stream; `narrow` where it waits for instances whose newest values have changed."""
 
     def __init__(self, Stream stream, Clause clause, bint narrow):
         self.stream, self.clause, self.narrow, self.waiting = stream, clause, narrow, []
 
-    def watch(self, Task task):
-        """Hear of the values that an evaluation gives."""
-        task.closers.append(self)
+    def watch(self, Stream stream):
+        """Hear of the values of a stream, and of their end."""
+        stream.closers.append(self)
 
     cdef int hear(self, Instance instance) except -1:
         if not instance.waiting:

@@ -137,7 +137,8 @@ class Builder:
         if name in ("cast", "widen"):
             return CastNode(family_of(call.type), nodes[0])
         if name in ("round", "log"):
-            return LogNode(name == "round", nodes[0], nodes[1])
+            number = nodes[0] if nodes[0].family == FLOAT else CastNode(FLOAT, nodes[0])
+            return LogNode(name == "round", number, nodes[1])
         if name in ("min", "max"):
             made = FloatNode if nodes[0].family == FLOAT else IntegerNode
             return made(nodes[0].family, _ARITHMETIC.index(name), nodes[0], nodes[1])

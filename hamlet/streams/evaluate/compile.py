@@ -255,11 +255,11 @@ class _Compiler:
         for stream in program.streams:
             if stream.close is None:
                 continue
-            watched = self._watched(stream, stream.close.condition)
+            watched = self._watched(stream, stream.close)
             clause = self._clause(stream, stream.close.pacing, stream.close.condition)
             closer = Closer(self.streams[stream.id], clause, watched is not None)
             for number in watched or ():
-                closer.watch(evaluations[number])
+                closer.watch(self.streams[number])
             closers.append((closer, isinstance(stream.close.pacing, ir.PeriodicPacing)))
         span, cycle = self._quiet_times()
         pacings = [self._described(each) for each in self.pacings]
@@ -309,9 +309,14 @@ class _Compiler:
         emits = values or stream.kind is ir.Kind.TRIGGER
         return Task(self.streams[stream.id], clauses, None, emits, [])
 
-    def _watched(self, stream: ir.Stream, condition: ir.Expression | None) -> list[int] | None:
-        """The streams whose new values alone can make a close condition true; None where others can, too."""
-        if condition is None or not stream.parameters:
+    def _watched(self, stream: ir.Stream, close: ir.Close) -> list[int] | None:
+        """The streams whose new values alone can make a close condition true; None where others can, too.
+
+        Instances with deadlines of their own are asked one by one already, each at its time.
+        """
+        condition = close.condition
+        local = isinstance(close.pacing, ir.PeriodicPacing) and close.pacing.local
+        if condition is None or not stream.parameters or local:
             return None
         found = set()
         for each in ir.walk(condition):
