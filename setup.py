@@ -39,6 +39,7 @@ HEADERS = sorted(header for package in PACKAGES for header in Path(package).rglo
 
 def extension(source: Path) -> Extension:
     """One extension module per source, named after its place: hamlet/_core.pyx is ``hamlet._core``."""
+    vectors = not {"lanes", "simd"}.isdisjoint(source.parts)
     near = [source.parent, *dict.fromkeys(header.parent for header in HEADERS)]
     return Extension(
         name=".".join(source.with_suffix("").parts),
@@ -50,8 +51,8 @@ def extension(source: Path) -> Extension:
             "-fno-strict-aliasing",
             "-ffp-contract=off",
             *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-g0"]),
-            # GCC 12 fails at the vectors of simd below -O2
-            *(["-O3" if "simd" in source.parts else "-O1", "-g1", "-fsanitize=address"] if SANITIZE else []),
+            # GCC 12 fails at vectors below -O2
+            *(["-O3" if vectors else "-O1", "-g1", "-fsanitize=address"] if SANITIZE else []),
             "-Wno-maybe-uninitialized",
             "-Wno-unused-variable",
         ],

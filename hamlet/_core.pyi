@@ -5,9 +5,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet.engine.sharing import Sharing
-from hamlet.kernel.dicts import Listing
 from hamlet.kernel.interface import Interface, Rows
-from hamlet.kernel.memory import Budget
+from hamlet.kernel.state.dicts import Listing
+from hamlet.memory.budget import Budget
 
 COMPONENTS: dict[str, int]
 SOURCES: dict[str, int]

@@ -31,15 +31,73 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.checkpoint cimport (
-    MOST_COUNTERS,
-    Bounds,
-    Cursor,
-    counters_of,
-    read_states,
-    write_states,
+from hamlet.kernel.expression cimport Program, Register
+from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
+from hamlet.kernel.lanes.lanes cimport LANES_PLAIN
+from hamlet.kernel.operators.checkpoint cimport MOST_COUNTERS, counters_of, read_states, write_states
+from hamlet.kernel.operators.complete_window.row_columns cimport (
+    comes_last,
+    free_row_columns,
+    load_row_columns,
+    taken_columns,
+    unroll,
 )
-from hamlet.kernel.core cimport (
+from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepare_whole, tries_whole
+from hamlet.kernel.operators.open_windows cimport export_windows
+from hamlet.kernel.operators.pane_matrix.event_maps cimport forget_maps, prepare_maps
+from hamlet.kernel.operators.simd.blocks cimport hold_key_slots, leave_bands
+from hamlet.kernel.operators.simd.programs cimport (
+    allow_limbs,
+    free_bands,
+    load_bands,
+    reserve_key_slots,
+    write_programs,
+)
+from hamlet.kernel.plan cimport (
+    COUNT,
+    COUNT_SCALED,
+    FROM_CELL,
+    FROM_START,
+    FROM_STORE,
+    GREATEST_DOUBLE,
+    GREATEST_INT,
+    LEAST_DOUBLE,
+    LEAST_INT,
+    OCCURRENCES,
+    OCCURRENCES_SCALED,
+    OUT_OF_MEMORY,
+    PRESENT,
+    SUM_DOUBLE,
+    SUM_INT,
+    Arrival,
+    Component,
+    Entry,
+    GuardArrival,
+    IndexTable,
+    KeyProgram,
+    Output,
+    Predicate,
+    Query,
+    Source,
+    StoreTable,
+)
+from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Area, Portion, area_for, give_back
+from hamlet.kernel.run_length cimport (
+    KEY_RUN_FEW_BITS,
+    KEY_RUN_KEYS,
+    Job,
+    KeyRuns,
+    give_back_key_runs,
+    reads_bytes,
+    key_runs_for,
+)
+from hamlet.kernel.sharing.decision cimport free_decisions, prepare_decisions
+from hamlet.kernel.sharing.deferred cimport free_pending, make_pending
+from hamlet.kernel.sharing.members cimport find_consumers, free_graphlets, join_graphlet
+from hamlet.kernel.sharing.segmenter cimport cut_key_runs, process_portions, process_slices, process_key_runs
+from hamlet.kernel.state.burst cimport Tally
+from hamlet.kernel.state.checkpoint cimport Bounds, Cursor
+from hamlet.kernel.state.core cimport (
     ACTIVE_QUERIES,
     ALONE,
     AVX2,
@@ -79,77 +137,13 @@ from hamlet.kernel.core cimport (
     may_use,
     take_own,
 )
-from hamlet.kernel.dicts cimport listed_rows
-from hamlet.kernel.expression cimport Program, Register
-from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
-from hamlet.kernel.memory cimport Budget, take
-from hamlet.kernel.open_windows cimport stand
-from hamlet.kernel.operator cimport Bytes, operators, unpacked
-from hamlet.kernel.operators.complete_window.row_columns cimport (
-    comes_last,
-    free_row_columns,
-    load_row_columns,
-    taken_columns,
-    unroll,
-)
-from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepare_whole, tries_whole
-from hamlet.kernel.operators.pane_matrix.event_maps cimport forget_maps, prepare_maps
-from hamlet.kernel.operators.scalar.state cimport State, Store, allocate, convert_state, free_state, renew_indexes
-from hamlet.kernel.operators.simd.blocks cimport hold_key_slots, leave_bands
-from hamlet.kernel.operators.simd.lanes cimport LANES_PLAIN
-from hamlet.kernel.operators.simd.programs cimport (
-    allow_limbs,
-    free_bands,
-    load_bands,
-    reserve_key_slots,
-    write_programs,
-)
-from hamlet.kernel.plan cimport (
-    COUNT,
-    COUNT_SCALED,
-    FROM_CELL,
-    FROM_START,
-    FROM_STORE,
-    GREATEST_DOUBLE,
-    GREATEST_INT,
-    LEAST_DOUBLE,
-    LEAST_INT,
-    OCCURRENCES,
-    OCCURRENCES_SCALED,
-    OUT_OF_MEMORY,
-    PRESENT,
-    SUM_DOUBLE,
-    SUM_INT,
-    Arrival,
-    Component,
-    Entry,
-    GuardArrival,
-    IndexTable,
-    KeyProgram,
-    Output,
-    Predicate,
-    Query,
-    Source,
-    StoreTable,
-)
-from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Area, Portion, area_for, give_back
-from hamlet.kernel.rows cimport free_rows
-from hamlet.kernel.run_length cimport (
-    KEY_RUN_FEW_BITS,
-    KEY_RUN_KEYS,
-    Job,
-    KeyRuns,
-    give_back_key_runs,
-    reads_bytes,
-    key_runs_for,
-)
-from hamlet.kernel.segmenter cimport cut_key_runs, process_portions, process_slices, process_key_runs
-from hamlet.kernel.sharing.burst cimport Tally
-from hamlet.kernel.sharing.decision cimport free_decisions, prepare_decisions
-from hamlet.kernel.sharing.deferred cimport free_pending, make_pending
-from hamlet.kernel.sharing.members cimport find_consumers, free_graphlets, join_graphlet
-from hamlet.kernel.timers cimport advance_time
-from hamlet.memory cimport grown
+from hamlet.kernel.state.dicts cimport listed_rows
+from hamlet.kernel.state.operator cimport Bytes, operators, unpacked
+from hamlet.kernel.state.query_state cimport State, Store, allocate, convert_state, free_state, renew_indexes
+from hamlet.kernel.state.rows cimport free_rows
+from hamlet.kernel.state.timers cimport advance_time
+from hamlet.memory.arrays cimport grown
+from hamlet.memory.budget cimport Budget, take
 from optimizer.benefit cimport facts_of_costs
 
 COMPONENTS = {
@@ -926,7 +920,7 @@ cdef class Kernel(Interface):
         cdef int failure
         assert self.core.rows[query].count == 0
         with nogil:
-            failure = stand(&self.core, query, place)
+            failure = export_windows(&self.core, query, place)
         self._raise(failure)
         return self.rows(query)
 
@@ -935,7 +929,7 @@ cdef class Kernel(Interface):
 
         Parameters
         ----------
-        listings : list of hamlet.kernel.dicts.Listing
+        listings : list of hamlet.kernel.state.dicts.Listing
             A query of the kernel may have several.
         ranks : int64 array
             By key.

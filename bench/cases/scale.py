@@ -28,7 +28,7 @@ from hamlet.engine.executor import executor_of
 from hamlet.engine.options import Options
 from hamlet.input.columns import StringPool
 from hamlet.input.events import open_events
-from hamlet.kernel.memory import Budget
+from hamlet.memory.budget import Budget
 from hamlet.planner.memory import bound
 
 ROW_GROUP = 1_000_000

@@ -23,10 +23,10 @@ from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import BatchColumns, Int64Array
 from hamlet.kernel.expression import Program
 from hamlet.kernel.interface import KernelOverflow, TooManyGroups
-from hamlet.kernel.memory import Budget
 from hamlet.kernel.radix_sort import in_bytes, looked_up, sifted
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType
+from hamlet.memory.budget import Budget
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 from hamlet.planner.matching import EVENT_ID, MOST_COUNT

@@ -15,8 +15,8 @@ from hamlet.engine.keys import KeyIndex
 from hamlet.engine.trend_groups import grouped
 from hamlet.input.columns import Int64Array, StringPool
 from hamlet.kernel.column_builder import by_window
-from hamlet.kernel.dicts import Listing
 from hamlet.kernel.operators.matching.operator import Matching
+from hamlet.kernel.state.dicts import Listing
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
 from hamlet.output.components import Column, columned, decoded, in_columns, listed, merged_runs, taken

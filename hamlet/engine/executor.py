@@ -30,8 +30,8 @@ from hamlet.engine.stages import Stages
 from hamlet.engine.workers import Workers
 from hamlet.errors import HamletError
 from hamlet.input.columns import BatchColumns, StringPool
-from hamlet.kernel.memory import Budget, BudgetExceeded
 from hamlet.language.schema import Schema
+from hamlet.memory.budget import Budget, BudgetExceeded
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns, selected
 from hamlet.planner.classify import Signature

@@ -14,9 +14,9 @@ from hamlet.engine.matching_bursts import BurstRecords
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
 from hamlet.kernel.expression import Program
-from hamlet.kernel.memory import Budget
 from hamlet.kernel.operators.matching.operator import Matching, hash_texts
 from hamlet.language.query import AttributeType
+from hamlet.memory.budget import Budget
 from hamlet.planner.classify import FOREIGN, Signature
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 from hamlet.planner.matching_tables import MatchingTables

@@ -25,8 +25,8 @@ from hamlet.errors import HamletError, UnsupportedError
 from hamlet.input.columns import StringPool, values_of
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, time_in_ticks
-from hamlet.kernel.memory import Budget
 from hamlet.language.schema import Clock, Schema
+from hamlet.memory.budget import Budget
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.arrivals import Arrivals

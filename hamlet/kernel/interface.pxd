@@ -1,7 +1,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from hamlet.kernel.expression cimport Column
-from hamlet.kernel.memory cimport Account, Budget
+from hamlet.memory.budget cimport Account, Budget
 
 
 cdef class Interface:

@@ -7,14 +7,14 @@ Whoever feeds, saves and delivers need not know which of the two it has. `proces
 import cython
 import numpy as np
 
-from hamlet.kernel.memory import BudgetExceeded
+from hamlet.memory.budget import BudgetExceeded
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from hamlet.kernel.expression cimport Column
-from hamlet.kernel.memory cimport Account
 from hamlet.kernel.plan cimport OUT_OF_MEMORY, OVERFLOW, TOO_MANY_GROUPS
+from hamlet.memory.budget cimport Account
 
 
 @cython.no_gc_clear  # the budget must still be there when what is accounted to it is freed

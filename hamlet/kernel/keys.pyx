@@ -14,7 +14,7 @@ from libc.stdint cimport INT8_MAX, INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int3
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from hamlet.memory cimport regrown
+from hamlet.memory.arrays cimport regrown
 
 cdef extern from "direct_address.h" nogil:
     const int NEAR_TABLE

@@ -6,7 +6,7 @@ Python validates, the kernel trusts. Index pairs ``x``, ``x_end`` are half-open 
 from libc.stdint cimport int32_t, int64_t
 
 from hamlet.kernel.expression cimport Code
-from hamlet.kernel.memory cimport Account
+from hamlet.memory.budget cimport Account
 
 cdef enum ComponentKind:
     COUNT              # trends; limbs, always the first component, and the first of each beginning

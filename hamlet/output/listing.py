@@ -1,4 +1,4 @@
-"""How result rows become dicts straight from the kernel, one plan per query (`hamlet.kernel.dicts`)."""
+"""How result rows become dicts straight from the kernel, one plan per query (`hamlet.kernel.state.dicts`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hamlet.kernel.dicts import Listing
+from hamlet.kernel.state.dicts import Listing
 from hamlet.language.query import Aggregate, ReturnItem
 from hamlet.language.schema import Schema
 from hamlet.language.times import Typed

@@ -20,9 +20,9 @@ from hamlet.engine.executor import executor_of
 from hamlet.engine.options import Options
 from hamlet.errors import MemoryLimitError, OptionError
 from hamlet.input.columns import StringPool
-from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
+from hamlet.memory.budget import Budget
 from hamlet.runtime.sizes import bytes_of, size_text
 from tests.comparison import difference
 from tests.engine.memory_growth import CASES

@@ -12,17 +12,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CIMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+cimport\b|cimport\s+([\w.]+(?:\s*,\s*[\w.]+)*))", re.MULTILINE)
 
-TANGLED = {
-    "hamlet",  # the kernel's class is `_core`, and it uses `memory`
-    "hamlet.kernel",
-    "hamlet.kernel.operators.complete_window",
-    "hamlet.kernel.operators.event_store",
-    "hamlet.kernel.operators.pane_matrix",
-    "hamlet.kernel.operators.scalar",
-    "hamlet.kernel.operators.simd",
-    "hamlet.kernel.sharing",
-}  # folders that cimport each other in circles
-
 
 def cimports(root: Path) -> dict[str, set[str]]:
     """Of each compiled module those of ours that it, or its declarations, cimport."""
@@ -44,21 +33,17 @@ def test_no_circle_of_cimports() -> None:
     TopologicalSorter(graph).prepare()  # raises where there is a circle
 
 
-def folders(graph: dict[str, set[str]], one: set[str]) -> dict[str, set[str]]:
-    """The folders that each folder cimports from; those of `one` are taken as one."""
+def folders(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The folders that each folder cimports from."""
     found: dict[str, set[str]] = {}
     for module, others in graph.items():
-        here, *there = ("one" if each in one else each for each in (x.rpartition(".")[0] for x in (module, *others)))
+        here, *there = (each.rpartition(".")[0] for each in (module, *others))
         found.setdefault(here, set()).update({*there} - {here})
     return found
 
 
-def test_folders_cimport_one_way_but_for_those_of_the_kernel() -> None:
-    graph = cimports(ROOT)
-    TopologicalSorter(folders(graph, TANGLED)).prepare()
-    for each in TANGLED:  # whoever untangles one takes it from the list
-        with pytest.raises(CycleError):
-            TopologicalSorter(folders(graph, TANGLED - {each})).prepare()
+def test_folders_cimport_one_way() -> None:
+    TopologicalSorter(folders(cimports(ROOT))).prepare()
 
 
 def test_every_compiled_module_has_a_source() -> None:

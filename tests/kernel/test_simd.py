@@ -12,7 +12,7 @@ import pytest
 
 import hamlet
 from hamlet._core import Kernel
-from hamlet.kernel.memory import Budget
+from hamlet.memory.budget import Budget
 from hamlet.planner import compiled as classes
 from hamlet.planner.bands import Band, bands, fits
 from hamlet.planner.compiled import CompiledQuery

@@ -12,9 +12,9 @@ import pytest
 from hamlet._core import Kernel
 from hamlet.engine.sharing import Sharing
 from hamlet.input.columns import StringPool
-from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
+from hamlet.memory.budget import Budget
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.planner.memory import bound

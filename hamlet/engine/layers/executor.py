@@ -19,8 +19,8 @@ from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.errors import DataError
 from hamlet.input.columns import StringPool
-from hamlet.kernel.memory import Budget
 from hamlet.language.schema import Schema
+from hamlet.memory.budget import Budget
 from hamlet.output.query_rows import QueryRows, ResultColumn, dicts_of
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.layers import Unit, units_of

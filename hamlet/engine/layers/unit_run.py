@@ -18,9 +18,9 @@ from hamlet.input.columns import Int64Array, StringPool
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.widening import in_batches
-from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
+from hamlet.memory.budget import Budget
 from hamlet.output.query_rows import ResultColumn
 from hamlet.planner.compile import ticks
 from hamlet.planner.layers import Columns, Unit, column_of, delay_of, workload_of_unit

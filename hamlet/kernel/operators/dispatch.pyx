@@ -11,13 +11,24 @@ event_store      the same, for one query that keeps single events        nothing
 ================ ======================================================= =====================================
 """
 
-from hamlet.kernel.operator import NUMBERS
+from hamlet.kernel.state.operator import NUMBERS
 
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from hamlet.kernel.checkpoint cimport write_block, write_state
-from hamlet.kernel.core cimport (
+from hamlet.kernel.lanes.lanes cimport Band, LaneProgram, is_found
+from hamlet.kernel.operators.complete_window.row_buffer cimport write_held
+from hamlet.kernel.operators.complete_window.window cimport take_window
+from hamlet.kernel.operators.pane_matrix.event_maps cimport take_events
+from hamlet.kernel.operators.scalar.bursts cimport find_members, take_burst
+from hamlet.kernel.operators.scalar.step cimport entry_of, step_query
+from hamlet.kernel.operators.scalar.windows cimport leave_state
+from hamlet.kernel.operators.simd.blocks cimport bytes_in_block, hand_over, leave_block
+from hamlet.kernel.operators.simd.checkpoint cimport write_block
+from hamlet.kernel.operators.simd.step cimport burst_band, count_lanes, find_lanes, seek_block, step_band
+from hamlet.kernel.plan cimport NO_FAILURE
+from hamlet.kernel.state.checkpoint cimport write_state
+from hamlet.kernel.state.core cimport (
     COMPLETE_WINDOW,
     EVENT_STORE,
     PANE_MATRIX,
@@ -27,18 +38,8 @@ from hamlet.kernel.core cimport (
     Graphlet,
     Member,
 )
-from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, operators
-from hamlet.kernel.operators.complete_window.row_buffer cimport write_held
-from hamlet.kernel.operators.complete_window.window cimport take_window
-from hamlet.kernel.operators.pane_matrix.event_maps cimport take_events
-from hamlet.kernel.operators.scalar.bursts cimport find_members, take_burst
-from hamlet.kernel.operators.scalar.state cimport State
-from hamlet.kernel.operators.scalar.step cimport entry_of, step_query
-from hamlet.kernel.operators.simd.blocks cimport bytes_in_block, hand_over, leave_block
-from hamlet.kernel.operators.simd.lanes cimport Band, LaneProgram, is_found
-from hamlet.kernel.operators.simd.step cimport burst_band, count_lanes, find_lanes, seek_block, step_band
-from hamlet.kernel.plan cimport NO_FAILURE
-from hamlet.kernel.windows cimport leave_state
+from hamlet.kernel.state.operator cimport Bytes, Operator, Run, Segment, operators
+from hamlet.kernel.state.query_state cimport State
 
 OPERATORS = NUMBERS  # by name, others' too; `hamlet.planner.paths` says what each is
 

@@ -17,7 +17,19 @@ from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport bit_length, limbs_bits, limbs_increment, limbs_nonzero, place_in_cell
-from hamlet.kernel.core cimport (
+from hamlet.kernel.plan cimport (
+    FROM_CELL,
+    FROM_STORE,
+    NO_FAILURE,
+    OUT_OF_MEMORY,
+    PRESENT,
+    SUM_INT,
+    Arrival,
+    Component,
+    Query,
+    Source,
+)
+from hamlet.kernel.state.core cimport (
     GIVES_EVENTS,
     GIVES_FLAG,
     GIVES_PRESENT,
@@ -31,20 +43,8 @@ from hamlet.kernel.core cimport (
     Pending,
     Step,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, start_alive, widen
-from hamlet.kernel.plan cimport (
-    FROM_CELL,
-    FROM_STORE,
-    NO_FAILURE,
-    OUT_OF_MEMORY,
-    PRESENT,
-    SUM_INT,
-    Arrival,
-    Component,
-    Query,
-    Source,
-)
-from hamlet.kernel.scratch cimport reserve_words
+from hamlet.kernel.state.query_state cimport State, cell_of, cohort_at, start_alive, widen
+from hamlet.kernel.state.scratch cimport reserve_words
 
 cdef extern from "bignum_bursts.h" nogil:
     void limbs_add_small(uint64_t* a, int n, int64_t x)

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet.kernel.core cimport Core, Graphlet
+from hamlet.kernel.state.core cimport Core, Graphlet
 
 cdef bint prepare_decisions(Core* k) noexcept
 cdef void free_decisions(Core* k) noexcept

@@ -17,7 +17,9 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 
 from hamlet.kernel.cells cimport lowest_window
-from hamlet.kernel.core cimport (
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
+from hamlet.kernel.sharing.members cimport list_live
+from hamlet.kernel.state.core cimport (
     ALONE,
     MERGED,
     NEVER,
@@ -36,8 +38,6 @@ from hamlet.kernel.core cimport (
     mixed,
     ones,
 )
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
-from hamlet.kernel.sharing.members cimport list_live
 from optimizer.benefit cimport BurstFacts, CostFacts, price_shared, price_unshared
 from optimizer.choose cimport (
     CandidateFacts,

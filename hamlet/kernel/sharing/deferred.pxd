@@ -1,8 +1,8 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport Core, Member
-from hamlet.kernel.operators.scalar.state cimport State
-from hamlet.kernel.sharing.burst cimport Tally
+from hamlet.kernel.state.burst cimport Tally
+from hamlet.kernel.state.core cimport Core, Member
+from hamlet.kernel.state.query_state cimport State
 
 cdef void begin_pending(Core* k, int query, State* s) noexcept nogil
 cdef int put_off(

@@ -13,7 +13,10 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from hamlet.kernel.cells cimport has_trends
-from hamlet.kernel.core cimport (
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
+from hamlet.kernel.sharing.burst_runs cimport apply_steps, find_chain, starts_in
+from hamlet.kernel.state.burst cimport Tally
+from hamlet.kernel.state.core cimport (
     DEFERRED_BURSTS,
     GIVES_FLAG,
     GIVES_TOTAL,
@@ -29,10 +32,7 @@ from hamlet.kernel.core cimport (
     Step,
     may_use,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
-from hamlet.kernel.sharing.burst cimport Tally
-from hamlet.kernel.sharing.burst_runs cimport apply_steps, find_chain, starts_in
+from hamlet.kernel.state.query_state cimport State, cell_of, cohort_at
 
 cdef extern from *:
     """

@@ -2,9 +2,9 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet.kernel.core cimport Core, Graphlet
 from hamlet.kernel.radix_sort cimport Event
 from hamlet.kernel.run_length cimport KeyRun
+from hamlet.kernel.state.core cimport Core, Graphlet
 
 
 cdef int end_before(Core* k, int kind, int64_t time) noexcept nogil

@@ -14,7 +14,13 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport floor_divide, lowest_window
-from hamlet.kernel.core cimport (
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
+from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
+from hamlet.kernel.run_length cimport KeyRun
+from hamlet.kernel.sharing.decision cimport decide, note_burst, note_single
+from hamlet.kernel.sharing.members cimport list_live
+from hamlet.kernel.state.burst cimport Tally, join_tally, tally_rows, tally_values
+from hamlet.kernel.state.core cimport (
     BURSTS_AT_ONCE,
     DYNAMIC,
     LONGEST_BURST,
@@ -26,13 +32,7 @@ from hamlet.kernel.core cimport (
     may_use,
     mixed,
 )
-from hamlet.kernel.operator cimport Run, Segment, in_block, operators
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
-from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
-from hamlet.kernel.run_length cimport KeyRun
-from hamlet.kernel.sharing.burst cimport Tally, join_tally, tally_rows, tally_values
-from hamlet.kernel.sharing.decision cimport decide, note_burst, note_single
-from hamlet.kernel.sharing.members cimport list_live
+from hamlet.kernel.state.operator cimport Run, Segment, in_block, operators
 
 cdef extern from *:
     int lowest_bit "__builtin_ctzll"(uint64_t bits) noexcept nogil

@@ -1,4 +1,4 @@
-from hamlet.kernel.core cimport Core, Graphlet
+from hamlet.kernel.state.core cimport Core, Graphlet
 
 cdef void join_graphlet(Core* k, int kind, int type) except *
 cdef void list_live(const Core* k, Graphlet* g) noexcept nogil

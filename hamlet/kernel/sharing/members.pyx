@@ -7,7 +7,10 @@ without looking back at single events and without negation. The others are proce
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from hamlet.kernel.core cimport (
+from hamlet.kernel.lanes.lanes cimport Band, LaneProgram, is_found
+from hamlet.kernel.plan cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
+from hamlet.kernel.state.burst cimport Tally
+from hamlet.kernel.state.core cimport (
     BANNED,
     LONGEST_BURST,
     MEMBER,
@@ -20,10 +23,7 @@ from hamlet.kernel.core cimport (
     Member,
     column_bit,
 )
-from hamlet.kernel.operators.simd.lanes cimport Band, LaneProgram, is_found
-from hamlet.kernel.plan cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
-from hamlet.kernel.sharing.burst cimport Tally
-from hamlet.memory cimport grown
+from hamlet.memory.arrays cimport grown
 
 
 cdef void join_graphlet(Core* k, int kind, int type) except *:

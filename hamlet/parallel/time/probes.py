@@ -17,8 +17,8 @@ from hamlet.engine.keys import Key
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
 from hamlet.input.columns import BatchColumns, Int64Array
-from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
+from hamlet.memory.budget import Budget
 from hamlet.output.components import decoded, listed
 from hamlet.planner.aggregates import merged
 from hamlet.planner.classify import Coded

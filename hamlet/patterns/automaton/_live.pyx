@@ -17,7 +17,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove
 
-from hamlet.memory cimport grown
+from hamlet.memory.arrays cimport grown
 from hamlet.patterns.automaton._machine cimport READ_INT, READ_REAL, Value, apply
 from hamlet.patterns.automaton._search cimport MATCH, WAITS, Search
 from hamlet.patterns.automaton._walk cimport Table

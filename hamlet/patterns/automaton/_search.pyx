@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
-from hamlet.memory cimport grown
+from hamlet.memory.arrays cimport grown
 from hamlet.patterns.automaton._machine cimport (
     ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE, COUNT, NUMBER, READ_INT, READ_REAL, Value, __builtin_add_overflow,
     apply, compare_real,

@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from hamlet.memory cimport grown
+from hamlet.memory.arrays cimport grown
 
 cdef enum:
     TAKE = 0

@@ -8,7 +8,10 @@ from typing import Any
 from hamlet.arrays import np
 from hamlet.policies.analysis.comparisons import COMPARE, compile_pattern
 from hamlet.policies.analysis.terms import compiled, type_of
-from hamlet.policies.changes import _operators as changes
+from hamlet.policies.changes import _changes as changes
+from hamlet.policies.changes import _future as future
+from hamlet.policies.changes import _past as past
+from hamlet.policies.changes import _timeless as timeless
 from hamlet.policies.operators.aggregating import STATES, Aggregate, of_nothing
 from hamlet.policies.operators.always import Always, Historically
 from hamlet.policies.operators.node import NEVER, Node
@@ -122,7 +125,7 @@ def _waiting(base: Sequence[Row], blocks: Sequence[changes.Block], seen: int, do
 def _shapes(node: Shape, children: list[changes.Operator]) -> changes.Operator:
     told = {*node.columns, *(place for place, _ in node.constants), *(two for _, two in node.equal)}
     counted = len(told) < node.children[0].width
-    return changes.Shapes(children[0], node.constants, node.equal, node.columns, counted)
+    return timeless.Shape(children[0], node.constants, node.equal, node.columns, counted)
 
 
 def _filters(node: Filter, children: list[changes.Operator]) -> changes.Operator:
@@ -153,8 +156,8 @@ def _filters(node: Filter, children: list[changes.Operator]) -> changes.Operator
             places = int(left.name), int(right.name) if isinstance(right, Variable) else -1
             code = node.pool.code(right.value) if isinstance(right, Constant) else 0
             if node.test == "=" or (node.test in COMPARE and kind in ("int", "bool") and code < POOLED):
-                return changes.Filters(children[0], changes.Compare(node.test, *places, code, negated, test))
-    return changes.Filters(children[0], test)
+                return timeless.Filter(children[0], timeless.Compare(node.test, *places, code, negated, test))
+    return timeless.Filter(children[0], test)
 
 
 def _found(pattern: Any, text: str) -> bool:
@@ -178,18 +181,18 @@ def _term(term: Term, types: Sequence[Type], pool: Pool) -> Callable[[Row], Any]
 
 def _extends(node: Extend, children: list[changes.Operator]) -> changes.Operator:
     term, code = _term(node.term, node.children[0].types, node.pool), node.pool.code
-    return changes.Extends(children[0], lambda row: code(term(row)))
+    return timeless.Extend(children[0], lambda row: code(term(row)))
 
 
 def _joins(node: Join, children: list[changes.Operator]) -> changes.Operator:
     rest = tuple(place for place in range(node.children[1].width) if place not in node.on_right)
-    return changes.Joins(children[0], children[1], node.on_left, node.on_right, rest)
+    return timeless.Join(children[0], children[1], node.on_left, node.on_right, rest)
 
 
 def _aggregates(node: Aggregate, children: list[changes.Operator]) -> changes.Operator:
     pool, kind = node.pool, node.kind
     nothing = 0 if node.groups else pool.code(of_nothing(node.operator, kind))
-    return changes.Aggregates(
+    return timeless.Aggregate(
         children[0],
         node.operator,
         node.place,
@@ -203,33 +206,33 @@ def _aggregates(node: Aggregate, children: list[changes.Operator]) -> changes.Op
 
 def _shifted(node: Previous | Next, children: list[changes.Operator]) -> changes.Operator:
     back = isinstance(node, Previous)
-    return changes.Shifts(children[0], back, *node.interval, rows_of(node.kept["shifted"]) if back else [])
+    return past.Shift(children[0], back, *node.interval, rows_of(node.kept["shifted"]) if back else [])
 
 
-def _shifted_back(node: Previous, made: changes.Shifts, line: changes.Line) -> None:  # noqa: ARG001
+def _shifted_back(node: Previous, made: past.Shift, line: changes.Line) -> None:  # noqa: ARG001
     rows, blocks = made.relation
     stretches = _waiting(rows, blocks, made.done - 1, made.seen) if made.seen >= made.done else []
     node.kept["shifted"] = _relation(node.width, [(first + 1, last + 1, row) for first, last, row in stretches])
 
 
-def _pasts(node: Since, children: list[changes.Operator]) -> changes.Operator:
+def _since(node: Since, children: list[changes.Operator]) -> changes.Operator:
     alive = node.kept["alive"]
     *columns, after, until = alive.columns
     rows = rows_of(Relation(columns, alive.first, alive.last))
     entries = list(zip(after.tolist(), until.tolist(), rows, strict=True))
     if node.interval[0] > 0:
-        return changes.Delays(children[0], *node.interval, entries)
+        return past.Once(children[0], *node.interval, entries)
     last: dict[Row, int] = {}
     for _, end, row in entries:
         last[row] = max(end, last.get(row, end))
     ordered = sorted((end, row) for row, end in last.items())
     left = children[1] if len(children) > 1 else None
-    return changes.Pasts(children[0], left, node.interval[1], node.negated, node.key, ordered)
+    return past.Since(children[0], left, node.interval[1], node.negated, node.key, ordered)
 
 
-def _pasts_back(node: Since, made: Any, line: changes.Line) -> None:
+def _since_back(node: Since, made: Any, line: changes.Line) -> None:
     entries = made.alive(line)
-    if isinstance(made, changes.Pasts):
+    if isinstance(made, past.Since):
         entries = [(-NEVER, until, row) for until, row in entries]
     columns = _columns([(*row, after, until) for after, until, row in entries], node.width + 2)
     point = np.full(len(entries), max(node.seen - 1, 0), np.int64)
@@ -239,16 +242,16 @@ def _pasts_back(node: Since, made: Any, line: changes.Line) -> None:
 def _untils(node: Until, children: list[changes.Operator]) -> changes.Operator:
     undecided = _stretches(node.kept["undecided"])
     if node.interval[0] > 0:
-        return changes.Eventuallys(children[0], *node.interval, undecided)
+        return future.Eventually(children[0], *node.interval, undecided)
     left = node.kept["left"]
     points = (left.last if node.negated else left.first).tolist()
     lefts = list(zip(points, rows_of(left), strict=True))
     second = children[1] if len(children) > 1 else None
-    return changes.Untils(children[0], second, node.interval[1], node.negated, node.key, undecided, lefts)
+    return future.Until(children[0], second, node.interval[1], node.negated, node.key, undecided, lefts)
 
 
 def _untils_back(node: Until, made: Any, line: changes.Line) -> None:
-    if isinstance(made, changes.Eventuallys):
+    if isinstance(made, future.Eventually):
         node.kept["undecided"] = _relation(node.width, made.undecided(line))
         return
     node.kept["undecided"] = _relation(node.width, made.undecided())
@@ -257,30 +260,30 @@ def _untils_back(node: Until, made: Any, line: changes.Line) -> None:
     node.kept["left"] = _relation(len(node.key), last)
 
 
-def _throughouts(node: Historically, children: list[changes.Operator]) -> changes.Operator:
+def _historically(node: Historically, children: list[changes.Operator]) -> changes.Operator:
     periods = node.kept["periods"]
     *columns, after, before = periods.columns
     rows = rows_of(Relation(columns, periods.first, periods.last))
     entries = list(zip(after.tolist(), before.tolist(), rows, strict=True))
-    return changes.Throughouts(children[0], *node.interval, entries)
+    return past.Historically(children[0], *node.interval, entries)
 
 
-def _throughouts_back(node: Historically, made: changes.Throughouts, line: changes.Line) -> None:  # noqa: ARG001
+def _historically_back(node: Historically, made: past.Historically, line: changes.Line) -> None:  # noqa: ARG001
     entries = made.periods()
     columns = _columns([(*row, after, before) for after, before, row in entries], node.width + 2)
     point = np.full(len(entries), max(node.seen - 1, 0), np.int64)
     node.kept["periods"] = Relation(columns, point, point)
 
 
-def _henceforths(node: Always, children: list[changes.Operator]) -> changes.Operator:
+def _always(node: Always, children: list[changes.Operator]) -> changes.Operator:
     going = node.kept["open"]
     *columns, begin = going.columns
     rows = rows_of(Relation(columns, going.first, going.last))
     undecided = _stretches(node.kept["undecided"])
-    return changes.Henceforths(children[0], *node.interval, undecided, list(zip(begin.tolist(), rows, strict=True)))
+    return future.Always(children[0], *node.interval, undecided, list(zip(begin.tolist(), rows, strict=True)))
 
 
-def _henceforths_back(node: Always, made: changes.Henceforths, line: changes.Line) -> None:  # noqa: ARG001
+def _always_back(node: Always, made: future.Always, line: changes.Line) -> None:  # noqa: ARG001
     undecided, going = made.kept()
     node.kept["undecided"] = _relation(node.width, undecided)
     columns = _columns([(*row, begin) for begin, row in going], node.width + 1)
@@ -289,28 +292,28 @@ def _henceforths_back(node: Always, made: changes.Henceforths, line: changes.Lin
 
 
 _MAKERS: dict[type[Node], Callable[..., changes.Operator]] = {
-    Event: lambda node, _: changes.Events(node.key, node.constants, node.equal, node.columns),
-    Position: lambda node, _: changes.Positions(node.name),
-    ConstantRelation: lambda node, _: changes.Constants([node.codes]),
-    EmptyRelation: lambda *_: changes.Constants([]),
+    Event: lambda node, _: timeless.Event(node.key, node.constants, node.equal, node.columns),
+    Position: lambda node, _: timeless.Position(node.name),
+    ConstantRelation: lambda node, _: timeless.Constant([node.codes]),
+    EmptyRelation: lambda *_: timeless.Constant([]),
     Shape: _shapes,
     Filter: _filters,
     Extend: _extends,
     Join: _joins,
-    Minus: lambda node, children: changes.Differences(children[0], children[1], node.on_left, node.on_right),
-    Union: lambda node, children: changes.Unions(children[0], children[1], node.order),
+    Minus: lambda node, children: timeless.Minus(children[0], children[1], node.on_left, node.on_right),
+    Union: lambda node, children: timeless.Union(children[0], children[1], node.order),
     Aggregate: _aggregates,
     Previous: _shifted,
     Next: _shifted,
-    Since: _pasts,
+    Since: _since,
     Until: _untils,
-    Historically: _throughouts,
-    Always: _henceforths,
+    Historically: _historically,
+    Always: _always,
 }
 _KEEPERS: dict[type[Node], Callable[..., None]] = {
     Previous: _shifted_back,
-    Since: _pasts_back,
+    Since: _since_back,
     Until: _untils_back,
-    Historically: _throughouts_back,
-    Always: _henceforths_back,
+    Historically: _historically_back,
+    Always: _always_back,
 }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hamlet.arrays import np
-from hamlet.policies.changes import _operators as changes
+from hamlet.policies.changes import _changes as changes
+from hamlet.policies.changes import _timeless as timeless
 from hamlet.policies.changes.made import Row, give_back, operator_of
 from hamlet.policies.operators.node import Node, Timeline
 
@@ -40,7 +41,7 @@ class Changing:
             node.settle()
             made[node] = operator_of(node, [made[child] for child in node.children])
         self._operators = list(made.values())
-        self._goals = [changes.Answers(made[node]) for node in goals]
+        self._goals = [timeless.Answers(made[node]) for node in goals]
         self._looking = [made[node] for node in nodes if node.reads_times]
 
     @property

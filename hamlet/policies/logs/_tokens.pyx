@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc, strtod
 from libc.string cimport memchr, memcmp, memcpy
 
-from hamlet.memory cimport regrown
+from hamlet.memory.arrays cimport regrown
 
 
 cdef enum:

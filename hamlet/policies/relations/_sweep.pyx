@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from hamlet.memory cimport grown, regrown
+from hamlet.memory.arrays cimport grown, regrown
 
 
 cdef inline uint64_t _mix(uint64_t h) noexcept nogil:

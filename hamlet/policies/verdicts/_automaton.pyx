@@ -16,7 +16,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove, memset
 
-from hamlet.memory cimport grown
+from hamlet.memory.arrays cimport grown
 
 import numpy as np
 

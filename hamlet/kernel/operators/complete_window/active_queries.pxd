@@ -1,4 +1,4 @@
-from hamlet.kernel.core cimport ActiveQueries, Core
+from hamlet.kernel.state.core cimport ActiveQueries, Core
 
 cdef enum Purpose:  # of live lanes
     OF_WINDOWS  # the queries that events of some classes can complete, from the beginning of a window

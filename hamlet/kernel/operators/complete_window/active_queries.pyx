@@ -9,8 +9,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
-from hamlet.kernel.core cimport ActivePlace, ActiveQueries, ActiveVector, Core, LaneGroup, take_own, take_own_spare
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     LANES_WIDEST as WIDEST,
     LIVE_APART,
     LIVE_COUNTS,
@@ -34,6 +33,15 @@ from hamlet.kernel.operators.simd.lanes cimport (
 from hamlet.kernel.operators.simd.machine cimport feature_of, live_machine_within, machine_within, takes_halves
 from hamlet.kernel.operators.simd.programs cimport input_of, kills
 from hamlet.kernel.plan cimport FROM_CELL, Arrival, Component, Entry, Query, Source
+from hamlet.kernel.state.core cimport (
+    ActivePlace,
+    ActiveQueries,
+    ActiveVector,
+    Core,
+    LaneGroup,
+    take_own,
+    take_own_spare,
+)
 
 cdef enum:
     MOST_BINDS = 4       # of one event to one plane

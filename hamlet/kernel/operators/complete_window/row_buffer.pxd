@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport ActiveQueries, Core
-from hamlet.kernel.operators.simd.lanes cimport Word
+from hamlet.kernel.lanes.lanes cimport Word
+from hamlet.kernel.state.core cimport ActiveQueries, Core
 
 cdef bint make_held(Core* k) noexcept nogil
 cdef void free_held(Core* k) noexcept nogil

@@ -15,7 +15,11 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport Scaled, bit_length, scaled_normal
-from hamlet.kernel.core cimport (
+from hamlet.kernel.lanes.lanes cimport CAST_LEAST_DOUBLE, LIVE_PLANES, Word, aligned, lanes_value
+from hamlet.kernel.lanes.lanes cimport LANES_WIDEST as WIDEST
+from hamlet.kernel.operators.complete_window.row_columns cimport begin_run, make_room
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
+from hamlet.kernel.state.core cimport (
     MOST_HELD,
     ActivePlace,
     ActiveQueries,
@@ -26,10 +30,6 @@ from hamlet.kernel.core cimport (
     RowColumns,
     take_own_spare,
 )
-from hamlet.kernel.operators.complete_window.row_columns cimport begin_run, make_room
-from hamlet.kernel.operators.simd.lanes cimport CAST_LEAST_DOUBLE, LIVE_PLANES, Word, aligned, lanes_value
-from hamlet.kernel.operators.simd.lanes cimport LANES_WIDEST as WIDEST
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 
 cdef extern from "row_buffer.h" nogil:
     const int HELD_STEP

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport Core, RowColumns
+from hamlet.kernel.state.core cimport Core, RowColumns
 
 cdef void load_row_columns(Core* k, object queries) except *
 cdef void free_row_columns(Core* k) noexcept

@@ -16,8 +16,7 @@ from libc.string cimport memset
 
 from hamlet.kernel.cells cimport place_in_cell, words_in_cell, words_of
 from hamlet.kernel.column_builder cimport EXTREMUM, FLAG, INTEGER, PAIR, Form
-from hamlet.kernel.core cimport Core, Rows, RowColumns, RowColumn, enlarged, take_own
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     CAST_DOUBLE,
     CAST_GREATEST_DOUBLE,
     CAST_GREATEST_INT,
@@ -43,7 +42,8 @@ from hamlet.kernel.plan cimport (
     Component,
     Query,
 )
-from hamlet.kernel.rows cimport new_row
+from hamlet.kernel.state.core cimport Core, Rows, RowColumns, RowColumn, enlarged, take_own
+from hamlet.kernel.state.rows cimport new_row
 
 
 cdef inline Form form_of(const Component* c) noexcept nogil:

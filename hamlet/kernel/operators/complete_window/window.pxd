@@ -1,8 +1,8 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport ActiveQueries, Core
-from hamlet.kernel.operators.simd.lanes cimport Word
+from hamlet.kernel.lanes.lanes cimport Word
 from hamlet.kernel.radix_sort cimport Event
+from hamlet.kernel.state.core cimport ActiveQueries, Core
 
 cdef void prepare_whole(Core* k) noexcept nogil
 cdef bint tries_whole(Core* k) noexcept nogil

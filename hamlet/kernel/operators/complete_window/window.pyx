@@ -21,26 +21,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport bit_length, words_of
-from hamlet.kernel.core cimport (
-    ACTIVE_QUERIES,
-    COMPLETE_WINDOW,
-    DYNAMIC,
-    INT32,
-    ROW_COLUMNS,
-    STATIC,
-    ActiveQueries,
-    ActiveVector,
-    CompleteWindows,
-    Core,
-    may_use,
-    mixed,
-    take_own,
-    take_own_spare,
-)
-from hamlet.kernel.operators.complete_window.active_queries cimport OF_WINDOWS, choose, free_chosen
-from hamlet.kernel.operators.complete_window.row_buffer cimport free_held, hold, make_held
-from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     LANES_LEAST,
     LANES_NUMBER,
     LANES_SUM,
@@ -63,10 +44,29 @@ from hamlet.kernel.operators.simd.lanes cimport (
     plane_ordinal,
     rank_of,
 )
+from hamlet.kernel.operators.complete_window.active_queries cimport OF_WINDOWS, choose, free_chosen
+from hamlet.kernel.operators.complete_window.row_buffer cimport free_held, hold, make_held
+from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
 from hamlet.kernel.operators.simd.step cimport load_input
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event, tied
-from hamlet.kernel.rows cimport new_row
+from hamlet.kernel.state.core cimport (
+    ACTIVE_QUERIES,
+    COMPLETE_WINDOW,
+    DYNAMIC,
+    INT32,
+    ROW_COLUMNS,
+    STATIC,
+    ActiveQueries,
+    ActiveVector,
+    CompleteWindows,
+    Core,
+    may_use,
+    mixed,
+    take_own,
+    take_own_spare,
+)
+from hamlet.kernel.state.rows cimport new_row
 
 cdef extern from *:
     int ctzll "__builtin_ctzll"(unsigned long long) noexcept nogil

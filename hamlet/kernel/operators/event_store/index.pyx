@@ -21,8 +21,8 @@ from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport add_cell, words_of
 from hamlet.kernel.expression cimport Column, evaluate_value
-from hamlet.kernel.memory cimport ALLOCATION
-from hamlet.kernel.operators.scalar.state cimport (
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, IndexTable, KeyProgram, Query
+from hamlet.kernel.state.query_state cimport (
     RECENT,
     Index,
     Run,
@@ -33,7 +33,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     cohort_at,
     release,
 )
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, IndexTable, KeyProgram, Query
+from hamlet.memory.budget cimport ALLOCATION
 
 cdef extern from *:
     """

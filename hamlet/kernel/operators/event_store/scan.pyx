@@ -31,21 +31,7 @@ from hamlet.kernel.cells cimport (
     words_in_cell,
     words_of,
 )
-from hamlet.kernel.core cimport Core
 from hamlet.kernel.expression cimport Column, evaluate_block
-from hamlet.kernel.operators.scalar.state cimport (
-    SCAN_BLOCK,
-    State,
-    Store,
-    allocate,
-    blocks_of,
-    claim,
-    drop_weights,
-    first_alive,
-    killed_before,
-    cohort_at,
-    weight_bytes,
-)
 from hamlet.kernel.plan cimport (
     COUNT_SCALED,
     NO_FAILURE,
@@ -58,6 +44,20 @@ from hamlet.kernel.plan cimport (
     Predicate,
     Query,
     Source,
+)
+from hamlet.kernel.state.core cimport Core
+from hamlet.kernel.state.query_state cimport (
+    SCAN_BLOCK,
+    State,
+    Store,
+    allocate,
+    blocks_of,
+    claim,
+    drop_weights,
+    first_alive,
+    killed_before,
+    cohort_at,
+    weight_bytes,
 )
 
 cdef enum:

@@ -8,7 +8,6 @@ from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy
 
-from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.matching.lineage cimport is_lineage, reserve_record, reserve_vertex
 from hamlet.kernel.operators.matching.marks cimport MOST_WORDS, add_mark
 from hamlet.kernel.operators.matching.reach cimport is_log
@@ -30,7 +29,8 @@ from hamlet.kernel.operators.matching.tables cimport (
     vertex_of,
 )
 from hamlet.kernel.operators.matching.value_sets cimport number_value
-from hamlet.memory cimport regrown
+from hamlet.memory.arrays cimport regrown
+from hamlet.memory.budget cimport ALLOCATION, take
 
 cdef enum:
     NUMBERS = 12         # words of a partition before its lists

@@ -18,7 +18,6 @@ from libc.stdlib cimport free
 from libc.string cimport memmove, memset
 
 from hamlet.kernel.cells cimport add_cell, bind_event, increment, words_of
-from hamlet.kernel.memory cimport ALLOCATION
 from hamlet.kernel.operators.matching.predicates cimport keep_columns
 from hamlet.kernel.operators.matching.room cimport claim, reserve_words
 from hamlet.kernel.operators.matching.tables cimport (
@@ -36,7 +35,8 @@ from hamlet.kernel.operators.matching.tables cimport (
     vertex_of,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
-from hamlet.memory cimport regrown
+from hamlet.memory.arrays cimport regrown
+from hamlet.memory.budget cimport ALLOCATION
 
 cdef extern from *:
     """

@@ -31,7 +31,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     kept_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
-from hamlet.memory cimport grown
+from hamlet.memory.arrays cimport grown
 
 BITS = 64  # of a word
 

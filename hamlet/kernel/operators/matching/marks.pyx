@@ -12,7 +12,6 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from hamlet.kernel.memory cimport ALLOCATION
 from hamlet.kernel.operators.matching.predicates cimport value_of
 from hamlet.kernel.operators.matching.room cimport claim, reserve_words
 from hamlet.kernel.operators.matching.tables cimport (
@@ -31,6 +30,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     value_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
+from hamlet.memory.budget cimport ALLOCATION
 
 cdef enum:
     FIRST_SLOTS = 16

@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet.kernel.interface import Interface
-from hamlet.kernel.memory import Budget
+from hamlet.memory.budget import Budget
 
 SEMANTICS: dict[str, int]
 SIZES: dict[str, int]

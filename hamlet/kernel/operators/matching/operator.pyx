@@ -19,15 +19,14 @@ from libc.string cimport memcpy, memset
 
 from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Register
 from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
-from hamlet.kernel.memory cimport Budget, take
 from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_partition, write_partition
 from hamlet.kernel.operators.matching.feed cimport sort_by_key, take_events
-from hamlet.kernel.operators.matching.load cimport load_table
-from hamlet.kernel.operators.matching.state cimport free_partition, relay
 from hamlet.kernel.operators.matching.lineage cimport widen_records
+from hamlet.kernel.operators.matching.load cimport load_table
 from hamlet.kernel.operators.matching.logs cimport lay_logs, log_class, relay_log
 from hamlet.kernel.operators.matching.marks cimport widen_marks
 from hamlet.kernel.operators.matching.rows cimport free_rows
+from hamlet.kernel.operators.matching.state cimport free_partition, relay
 from hamlet.kernel.operators.matching.tables cimport (
     ANY,
     CONTIGUOUS,
@@ -47,7 +46,8 @@ from hamlet.kernel.operators.matching.tables cimport (
 from hamlet.kernel.operators.matching.value_sets cimport widen_values
 from hamlet.kernel.operators.matching.windows cimport advance_time, schedule
 from hamlet.kernel.plan cimport OUT_OF_MEMORY
-from hamlet.memory cimport grown
+from hamlet.memory.arrays cimport grown
+from hamlet.memory.budget cimport Budget, take
 
 cdef extern from "value_hash.h" nogil:
     uint64_t hash_coupon(const uint8_t* data, int64_t length)

@@ -6,9 +6,9 @@ A function that returns an int gives a Failure.
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport realloc
 
-from hamlet.kernel.memory cimport take
 from hamlet.kernel.operators.matching.tables cimport Core, Partition
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
+from hamlet.memory.budget cimport take
 
 
 cdef int claim(Core* k, Partition* p, Py_ssize_t bytes) noexcept nogil:

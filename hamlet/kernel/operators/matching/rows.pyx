@@ -5,7 +5,6 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport has_trends, limbs_bits, place_in_cell, words_in_cell, words_of
-from hamlet.kernel.memory cimport take
 from hamlet.kernel.operators.matching.lineage cimport count_events
 from hamlet.kernel.operators.matching.marks cimport append_mark
 from hamlet.kernel.operators.matching.room cimport reserve_words
@@ -19,7 +18,8 @@ from hamlet.kernel.operators.matching.tables cimport (
     value_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
-from hamlet.memory cimport regrown
+from hamlet.memory.arrays cimport regrown
+from hamlet.memory.budget cimport take
 
 
 cdef inline uint64_t* next_row(

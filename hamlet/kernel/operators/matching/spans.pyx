@@ -25,7 +25,6 @@ from libc.string cimport memcpy, memset
 from hamlet.kernel.cell_products cimport add_product
 from hamlet.kernel.cells cimport add_cell, bind_event, bit_length, has_trends, increment, limbs_bits
 from hamlet.kernel.interface cimport Interface
-from hamlet.kernel.memory cimport ALLOCATION
 from hamlet.kernel.operators.matching.guards cimport has_guards, read_guards, write_guards
 from hamlet.kernel.operators.matching.predicates cimport keep_columns
 from hamlet.kernel.operators.matching.room cimport claim, reserve_words
@@ -48,7 +47,8 @@ from hamlet.kernel.operators.matching.tables cimport (
 )
 from hamlet.kernel.operators.matching.windows cimport expect_row
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
-from hamlet.memory cimport regrown
+from hamlet.memory.arrays cimport regrown
+from hamlet.memory.budget cimport ALLOCATION
 
 cdef enum:
     FRONT = 0          # lists in the place of those of the start and of the first state

@@ -24,7 +24,6 @@ from hamlet.kernel.cells cimport (
     words_in_cell,
     words_of,
 )
-from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.matching.lineage cimport free_lineage, join_lineage
 from hamlet.kernel.operators.matching.marks cimport clear_marks, free_marks
 from hamlet.kernel.operators.matching.room cimport claim
@@ -49,6 +48,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     vertex_of,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, SUM_INT, Component
+from hamlet.memory.budget cimport ALLOCATION, take
 
 cdef enum:
     FIRST_NODES = 2      # a list begins with room for so many

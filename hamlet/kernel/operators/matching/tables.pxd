@@ -20,9 +20,9 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from hamlet.kernel.cells cimport floor_divide, lowest_window, words_of
 from hamlet.kernel.expression cimport Code, Column, Register
-from hamlet.kernel.memory cimport Account
 from hamlet.kernel.plan cimport Predicate, Query
 from hamlet.kernel.plan cimport Arrival as Binding
+from hamlet.memory.budget cimport Account
 
 cdef enum Semantics:
     ANY                  # any events may be skipped

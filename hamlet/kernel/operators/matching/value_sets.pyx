@@ -4,7 +4,6 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport words_of
-from hamlet.kernel.memory cimport ALLOCATION
 from hamlet.kernel.operators.matching.room cimport claim
 from hamlet.kernel.operators.matching.state cimport relay
 from hamlet.kernel.operators.matching.tables cimport (
@@ -18,7 +17,8 @@ from hamlet.kernel.operators.matching.tables cimport (
     node_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
-from hamlet.memory cimport regrown
+from hamlet.memory.arrays cimport regrown
+from hamlet.memory.budget cimport ALLOCATION
 
 
 cdef inline uint64_t slot_of(int64_t value, Py_ssize_t slots) noexcept nogil:

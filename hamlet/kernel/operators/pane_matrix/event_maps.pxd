@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t
 
-from hamlet.kernel.core cimport Core
 from hamlet.kernel.radix_sort cimport Event
+from hamlet.kernel.state.core cimport Core
 
 cdef void prepare_maps(Core* k) noexcept nogil
 cdef int take_events(

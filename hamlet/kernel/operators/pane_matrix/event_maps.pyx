@@ -27,24 +27,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport bit_length
-from hamlet.kernel.core cimport (
-    EVENT_MAPS,
-    PANE_MATRIX,
-    PLAIN_DOUBLES,
-    RANDOM,
-    ActiveQueries,
-    ActiveVector,
-    Core,
-    LaneGroup,
-    Maps,
-    take_own,
-    take_own_spare,
-)
-from hamlet.kernel.operators.complete_window.active_queries cimport OF_CELLS, OF_MAPS, choose, free_chosen
-from hamlet.kernel.operators.complete_window.window cimport load_window
-from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, end_map, leave_plain, list_cohorts
-from hamlet.kernel.operators.simd.blocks cimport in_lanes, measure, reach
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     LANES_PLAIN_BITS,
     LANES_WIDEST as WIDEST,
     LIMB_MAP_BITS,
@@ -67,9 +50,26 @@ from hamlet.kernel.operators.simd.lanes cimport (
     plane_form,
     plane_ordinal,
 )
+from hamlet.kernel.operators.complete_window.active_queries cimport OF_CELLS, OF_MAPS, choose, free_chosen
+from hamlet.kernel.operators.complete_window.window cimport load_window
+from hamlet.kernel.operators.simd.blocks cimport in_lanes, measure, reach
 from hamlet.kernel.operators.simd.limbs cimport fold_limbs, reserve_sums
+from hamlet.kernel.operators.simd.panes cimport cells_of, end_map, leave_plain, list_cohorts
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet.kernel.radix_sort cimport tied
+from hamlet.kernel.state.core cimport (
+    EVENT_MAPS,
+    PANE_MATRIX,
+    PLAIN_DOUBLES,
+    RANDOM,
+    ActiveQueries,
+    ActiveVector,
+    Core,
+    LaneGroup,
+    Maps,
+    take_own,
+    take_own_spare,
+)
 
 cdef enum:
     MOST_EVENTS = 256  # that are mapped at once

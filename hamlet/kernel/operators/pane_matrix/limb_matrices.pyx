@@ -37,12 +37,9 @@ from hamlet.kernel.cells cimport (
     words_in_cell,
     words_of,
 )
-from hamlet.kernel.checkpoint cimport write_state
-from hamlet.kernel.core cimport SCALAR, Core, Graphlet, Member, ones
-from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, in_block, number_of, operators
 from hamlet.kernel.operators.scalar.bursts cimport list_member
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, claim, cohort_at, more_windows, release, replace_cells
 from hamlet.kernel.operators.scalar.step cimport concerning, entry_of
+from hamlet.kernel.operators.scalar.windows cimport append_sum, close_windows, leave_state, lowest, open_state
 from hamlet.kernel.plan cimport (
     COUNT,
     FROM_CELL,
@@ -55,10 +52,13 @@ from hamlet.kernel.plan cimport (
     Query,
     Source,
 )
-from hamlet.kernel.scratch cimport reserve_words
-from hamlet.kernel.sharing.burst cimport Tally, apply_burst, join_tally
-from hamlet.kernel.timer_heap cimport schedule
-from hamlet.kernel.windows cimport append_sum, close_windows, leave_state, lowest, open_state
+from hamlet.kernel.state.burst cimport Tally, apply_burst, join_tally
+from hamlet.kernel.state.checkpoint cimport write_state
+from hamlet.kernel.state.core cimport SCALAR, Core, Graphlet, Member, ones
+from hamlet.kernel.state.operator cimport Bytes, Operator, Run, Segment, in_block, number_of, operators
+from hamlet.kernel.state.query_state cimport State, cell_of, claim, cohort_at, more_windows, release, replace_cells
+from hamlet.kernel.state.scratch cimport reserve_words
+from hamlet.kernel.state.timer_heap cimport schedule
 
 NAME = "limb_matrix"
 WHAT = "one query by itself, exact, many windows at once: a pane computed once as a matrix of numbers of any size"

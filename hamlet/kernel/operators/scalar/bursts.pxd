@@ -1,5 +1,5 @@
-from hamlet.kernel.core cimport Core, Graphlet
-from hamlet.kernel.operator cimport Segment
+from hamlet.kernel.state.core cimport Core, Graphlet
+from hamlet.kernel.state.operator cimport Segment
 
 cdef int find_members(Core* k, int _, Graphlet* g, int first, int end) noexcept nogil
 cdef int take_burst(Core* k, const Segment* segment) noexcept nogil

@@ -9,15 +9,15 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport add_arriving, bit_length, has_trends, limbs_bits, words_of
-from hamlet.kernel.core cimport EVENT_STORE, SCALAR, Core, Graphlet, Member, Pending, Work
-from hamlet.kernel.operator cimport Run, Segment, in_block
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, start_alive, widen
 from hamlet.kernel.operators.scalar.step cimport read_source
+from hamlet.kernel.operators.scalar.windows cimport open_state, turn_pane
 from hamlet.kernel.plan cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
-from hamlet.kernel.scratch cimport reserve_scratch
-from hamlet.kernel.sharing.burst cimport Tally, apply_burst, apply_limbs
 from hamlet.kernel.sharing.deferred cimport begin_pending, put_off
-from hamlet.kernel.windows cimport open_state, turn_pane
+from hamlet.kernel.state.burst cimport Tally, apply_burst, apply_limbs
+from hamlet.kernel.state.core cimport EVENT_STORE, SCALAR, Core, Graphlet, Member, Pending, Work
+from hamlet.kernel.state.operator cimport Run, Segment, in_block
+from hamlet.kernel.state.query_state cimport State, cell_of, cohort_at, start_alive, widen
+from hamlet.kernel.state.scratch cimport reserve_scratch
 
 
 cdef int find_members(Core* k, int _, Graphlet* g, int first, int end) noexcept nogil:

@@ -1,8 +1,8 @@
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet.kernel.core cimport Core
-from hamlet.kernel.operators.scalar.state cimport State
 from hamlet.kernel.plan cimport Arrival, Entry, Source
+from hamlet.kernel.state.core cimport Core
+from hamlet.kernel.state.query_state cimport State
 
 cdef const Entry* entry_of(const Core* k, int kind, int query) noexcept nogil
 cdef int64_t concerning(const Core* k, int query, const int64_t* rows, int64_t events) noexcept nogil

@@ -15,20 +15,9 @@ from hamlet.kernel.cells cimport (
     limbs_bits,
     words_of,
 )
-from hamlet.kernel.core cimport EVENT_STORE, INDEX, SCALAR, Core
 from hamlet.kernel.operators.event_store.index cimport read_index
 from hamlet.kernel.operators.event_store.scan cimport scan_starts, scan_sums
-from hamlet.kernel.operators.scalar.state cimport (
-    State,
-    Store,
-    append_node,
-    cell_of,
-    cohort_at,
-    merge_nodes,
-    start_alive,
-    told_apart,
-    widen,
-)
+from hamlet.kernel.operators.scalar.windows cimport open_state, turn_pane
 from hamlet.kernel.plan cimport (
     FROM_CELL,
     FROM_START,
@@ -42,9 +31,20 @@ from hamlet.kernel.plan cimport (
     Query,
     Source,
 )
-from hamlet.kernel.scratch cimport reserve_scratch
 from hamlet.kernel.sharing.deferred cimport settle
-from hamlet.kernel.windows cimport open_state, turn_pane
+from hamlet.kernel.state.core cimport EVENT_STORE, INDEX, SCALAR, Core
+from hamlet.kernel.state.query_state cimport (
+    State,
+    Store,
+    append_node,
+    cell_of,
+    cohort_at,
+    merge_nodes,
+    start_alive,
+    told_apart,
+    widen,
+)
+from hamlet.kernel.state.scratch cimport reserve_scratch
 
 cdef int step_query(
     Core* k, int query, const Entry* only, int64_t key, int64_t time, const int64_t* rows, int events

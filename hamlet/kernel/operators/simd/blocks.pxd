@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet.kernel.core cimport Core
-from hamlet.kernel.operators.simd.lanes cimport Band, Block, Growth, KeySlot, Word
+from hamlet.kernel.lanes.lanes cimport Band, Block, Growth, KeySlot, Word
+from hamlet.kernel.state.core cimport Core
 
 cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil
 cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil

@@ -21,31 +21,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, limbs_bits, scaled_normal, scaled_store
-from hamlet.kernel.core cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
-from hamlet.kernel.memory cimport ALLOCATION, take
-from hamlet.kernel.operator cimport unpacked
-from hamlet.kernel.operators.pane_matrix.panes cimport (
-    another_map,
-    begin_pane,
-    cells_of,
-    end_map,
-    folded_cells,
-    leave_plain,
-    measure_plain,
-    place_of,
-)
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, cohort_at, more_cohorts, new_state, widen
-from hamlet.kernel.operators.simd.limbs cimport (
-    begin_in_limbs,
-    carry,
-    cell_of_limbs,
-    deliver_limbs,
-    has_limbs,
-    has_trend,
-    leave_limbs,
-    limbs_of_cell,
-)
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     ALIGNMENT,
     CAST_COUNT,
     CAST_DOUBLE,
@@ -72,11 +48,35 @@ from hamlet.kernel.operators.simd.lanes cimport (
     lanes_power,
     lanes_value,
 )
+from hamlet.kernel.operators.scalar.windows cimport close_windows, lowest
+from hamlet.kernel.operators.simd.limbs cimport (
+    begin_in_limbs,
+    carry,
+    cell_of_limbs,
+    deliver_limbs,
+    has_limbs,
+    has_trend,
+    leave_limbs,
+    limbs_of_cell,
+)
+from hamlet.kernel.operators.simd.panes cimport (
+    another_map,
+    begin_pane,
+    cells_of,
+    end_map,
+    folded_cells,
+    leave_plain,
+    measure_plain,
+    place_of,
+)
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
-from hamlet.kernel.rows cimport new_row
 from hamlet.kernel.sharing.deferred cimport settle
-from hamlet.kernel.timer_heap cimport schedule, schedule_slot
-from hamlet.kernel.windows cimport close_windows, lowest
+from hamlet.kernel.state.core cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
+from hamlet.kernel.state.operator cimport unpacked
+from hamlet.kernel.state.query_state cimport State, cell_of, clear_state, cohort_at, more_cohorts, new_state, widen
+from hamlet.kernel.state.rows cimport new_row
+from hamlet.kernel.state.timer_heap cimport schedule, schedule_slot
+from hamlet.memory.budget cimport ALLOCATION, take
 
 
 cdef enum:

@@ -1,8 +1,8 @@
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet.kernel.core cimport Core
-from hamlet.kernel.operators.simd.lanes cimport Band, Block, Growth, LaneProgram, Word
+from hamlet.kernel.lanes.lanes cimport Band, Block, Growth, LaneProgram, Word
 from hamlet.kernel.plan cimport Query
+from hamlet.kernel.state.core cimport Core
 
 cdef int has_limbs(Core* k, Band* band, Block* block, const Growth* growth) noexcept nogil
 cdef int fold_limbs(

@@ -15,10 +15,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport place_in_cell, words_in_cell, words_of
-from hamlet.kernel.core cimport Core, take_own
-from hamlet.kernel.memory cimport take
-from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, list_cohorts
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
     LIMB_BITS,
@@ -42,6 +39,8 @@ from hamlet.kernel.operators.simd.lanes cimport (
     limbs_place,
     limbs_words_of,
 )
+from hamlet.kernel.operators.scalar.windows cimport append_sum
+from hamlet.kernel.operators.simd.panes cimport cells_of, list_cohorts
 from hamlet.kernel.plan cimport (
     COUNT,
     LEAST_DOUBLE,
@@ -55,8 +54,9 @@ from hamlet.kernel.plan cimport (
     Component,
     Query,
 )
-from hamlet.kernel.scratch cimport reserve_words
-from hamlet.kernel.windows cimport append_sum
+from hamlet.kernel.state.core cimport Core, take_own
+from hamlet.kernel.state.scratch cimport reserve_words
+from hamlet.memory.budget cimport take
 
 
 cdef inline Limbs form_of(const Band* band, int limbs) noexcept nogil:

@@ -1,4 +1,4 @@
-from hamlet.kernel.operators.simd.lanes cimport Machine
+from hamlet.kernel.lanes.lanes cimport Machine
 
 cdef const Machine* machine_of(int width) noexcept nogil
 cdef const Machine* machine_within(int lanes, int widest) noexcept nogil

@@ -1,11 +1,11 @@
 """Which vectors run queries side by side: the widest that the processor has, no wider than there are queries."""
 
-from hamlet.kernel.core cimport AVX2, AVX512
-from hamlet.kernel.operators.simd.avx2 cimport machine_of_4, machine_of_halves
-from hamlet.kernel.operators.simd.avx2_pairs cimport machine_of_pairs
-from hamlet.kernel.operators.simd.avx512 cimport machine_of_8
-from hamlet.kernel.operators.simd.baseline cimport machine_of_1, machine_of_2
-from hamlet.kernel.operators.simd.lanes cimport LANES_PLAIN, LANES_WIDEST, Machine
+from hamlet.kernel.lanes.avx2 cimport machine_of_4, machine_of_halves
+from hamlet.kernel.lanes.avx2_pairs cimport machine_of_pairs
+from hamlet.kernel.lanes.avx512 cimport machine_of_8
+from hamlet.kernel.lanes.baseline cimport machine_of_1, machine_of_2
+from hamlet.kernel.lanes.lanes cimport LANES_PLAIN, LANES_WIDEST, Machine
+from hamlet.kernel.state.core cimport AVX2, AVX512
 
 cdef extern from *:
     """

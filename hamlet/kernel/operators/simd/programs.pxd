@@ -1,5 +1,5 @@
-from hamlet.kernel.core cimport Core
 from hamlet.kernel.plan cimport Component, Entry
+from hamlet.kernel.state.core cimport Core
 
 cdef void load_bands(Core* k, object bands, list held) except *
 cdef void allow_limbs(Core* k) noexcept

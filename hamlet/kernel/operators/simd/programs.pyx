@@ -9,10 +9,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport words_of
-from hamlet.kernel.core cimport MOST_GRAPHLETS, PANE_MATRIX, SCALAR, Core, Graphlet, take_own
-from hamlet.kernel.operator cimport number_of
-from hamlet.kernel.operators.simd.blocks cimport drop_block, free_block
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     CAST_COUNT,
     CAST_DOUBLE,
     CAST_END,
@@ -45,6 +42,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     aligned_again,
     lanes_fold_words,
 )
+from hamlet.kernel.operators.simd.blocks cimport drop_block, free_block
 from hamlet.kernel.operators.simd.machine cimport feature_of, machine_of, machine_within
 from hamlet.kernel.plan cimport (
     COUNT,
@@ -64,7 +62,9 @@ from hamlet.kernel.plan cimport (
     Query,
     Source,
 )
-from hamlet.memory cimport grown
+from hamlet.kernel.state.core cimport MOST_GRAPHLETS, PANE_MATRIX, SCALAR, Core, Graphlet, take_own
+from hamlet.kernel.state.operator cimport number_of
+from hamlet.memory.arrays cimport grown
 
 
 cdef int LIMB_MATRIX = number_of("limb_matrix")

@@ -1,10 +1,8 @@
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet.kernel.core cimport Core, Graphlet
 from hamlet.kernel.expression cimport Column
-from hamlet.kernel.operator cimport Run
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
     LANES_PRESENCE,
@@ -15,6 +13,8 @@ from hamlet.kernel.operators.simd.lanes cimport (
     rank_of,
     usable,
 )
+from hamlet.kernel.state.core cimport Core, Graphlet
+from hamlet.kernel.state.operator cimport Run
 
 cdef int step_band(
     Core* k, int number, int64_t key, int64_t time, int kind, const int64_t* rows, int events, bint* done

@@ -13,22 +13,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport bit_length
-from hamlet.kernel.core cimport (
-    PANE_MATRIX,
-    PLAIN_DOUBLES,
-    SIMD,
-    Core,
-    Graphlet,
-    Work,
-    kind_of,
-    ones,
-    take_own,
-)
-from hamlet.kernel.operator cimport Run
-from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, cells_of, first_apart, map_of
-from hamlet.kernel.operators.simd.blocks cimport hand_over, has_room, in_lanes, reach
-from hamlet.kernel.operators.simd.limbs cimport find_in_limbs, note_inputs, reserve_sums, step_limbs
-from hamlet.kernel.operators.simd.lanes cimport (
+from hamlet.kernel.lanes.lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
     LANES_NUMBER,
@@ -45,8 +30,23 @@ from hamlet.kernel.operators.simd.lanes cimport (
     rank_of,
     usable,
 )
+from hamlet.kernel.operators.simd.blocks cimport hand_over, has_room, in_lanes, reach
+from hamlet.kernel.operators.simd.limbs cimport find_in_limbs, note_inputs, reserve_sums, step_limbs
+from hamlet.kernel.operators.simd.panes cimport apply_step, cells_of, first_apart, map_of
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
-from hamlet.kernel.sharing.burst cimport Tally
+from hamlet.kernel.state.burst cimport Tally
+from hamlet.kernel.state.core cimport (
+    PANE_MATRIX,
+    PLAIN_DOUBLES,
+    SIMD,
+    Core,
+    Graphlet,
+    Work,
+    kind_of,
+    ones,
+    take_own,
+)
+from hamlet.kernel.state.operator cimport Run
 
 
 cdef enum:

@@ -1,0 +1,3 @@
+from hamlet.kernel.lanes.lanes cimport Machine
+
+cdef const Machine* machine_of_pairs() noexcept nogil

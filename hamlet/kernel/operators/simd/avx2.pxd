@@ -1,4 +1,0 @@
-from hamlet.kernel.operators.simd.lanes cimport Machine
-
-cdef const Machine* machine_of_4() noexcept nogil
-cdef const Machine* machine_of_halves() noexcept nogil

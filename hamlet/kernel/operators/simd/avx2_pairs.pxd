@@ -1,3 +1,0 @@
-from hamlet.kernel.operators.simd.lanes cimport Machine
-
-cdef const Machine* machine_of_pairs() noexcept nogil

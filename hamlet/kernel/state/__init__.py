@@ -1,0 +1,1 @@
+"""What all operators work on: the state of queries and keys, bursts, rows, the calendar, and the table of operators."""

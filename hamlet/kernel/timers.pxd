@@ -1,5 +1,0 @@
-from libc.stdint cimport int64_t
-
-from hamlet.kernel.core cimport Core
-
-cdef int advance_time(Core* k, int64_t time) noexcept nogil
