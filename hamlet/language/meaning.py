@@ -79,6 +79,11 @@ class AnalysedQuery:
     aggregates: tuple[Aggregate, ...] = ()
     upstream: Mapping[str, AnalysedQuery] = field(default_factory=dict)
 
+    def is_of_input(self, key: str) -> bool:
+        """Whether events of the input carry a key, and not only the rows of other queries."""
+        inputs = [variable for variable, event_type in self.types.items() if event_type not in self.upstream]
+        return any(variable not in self.declared or key in self.declared[variable] for variable in inputs)
+
     @property
     def taken(self) -> tuple[Taken, ...]:
         """What GROUP-BY names of what trends took."""

@@ -40,13 +40,8 @@ class Names:
             if variable in self.query.types:
                 self._check_attribute(variable, attribute, span)
         for attribute, span in keys_of(self.query):
-            if self._is_of_input(attribute):
+            if self.query.is_of_input(attribute):
                 self._check_column(attribute, span)
-
-    def _is_of_input(self, key: str) -> bool:
-        """Whether events of the input carry a key, and not only the rows of other queries."""
-        types = {name: each for name, each in self.query.types.items() if each not in self.query.upstream}
-        return any(name not in self.query.declared or key in self.query.declared[name] for name in types)
 
     def _check_attribute(self, variable: str, attribute: str, span: Span) -> None:
         declared = self.query.declared.get(variable)

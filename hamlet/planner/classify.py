@@ -241,6 +241,7 @@ def overflow_error(batch: pa.RecordBatch, text: str, row: int) -> DataError:
         ).about(event=event)
     error = DataError(
         f"{text} passes 64 bits for the event ({shown})\n"
-        "hint: use a DOUBLE in the expression (multiply by 1.0, say) or leave such events out of the input"
+        "hint: use a DOUBLE in the expression (x * 1.0 of a number, d / 1 s of a duration) or leave such events out of "
+        "the input"
     )
     return error.about(event=event)

@@ -148,8 +148,7 @@ class Workload:
         found: dict[str, None] = {}
         for query in self.analysis.queries:
             of_rows = {variable for variable, kind in query.types.items() if kind in query.upstream}
-            if len(of_rows) < len(query.types):  # what is read of the rows of queries is no column of the input
-                found.update(dict.fromkeys(query.partition))
+            found.update((key, None) for key in query.partition if query.is_of_input(key))
             for conditions in (*query.local.values(), *query.adjacent.values()):
                 read = (each for one in conditions for each in references(one))
                 found.update((each.attribute, None) for each in read if each.variable not in of_rows)

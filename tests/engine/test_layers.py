@@ -137,6 +137,24 @@ def saved_at_each_event(text: str, events: list[dict[str, Any]]) -> list[dict[st
     return in_file_order(rows + engine.close(), ["s", "q"])
 
 
+def test_a_key_that_rows_alone_carry() -> None:
+    """No column of the input is missed for it: not by a reader, and not by a save."""
+    text = (
+        "EVENT A(x INT); EVENT D(x INT); s: RETURN SUM(A.x) AS m PATTERN A WITHIN 5 s; "
+        "q: RETURN m, COUNT(*) PATTERN SEQ(NOT D, s) GROUP-BY m WITHIN 12 s"
+    )
+    workload = hamlet.Workload.parse(text)
+    assert workload.attributes == ("x",)
+    events = [{"time": time, "type": kind, "x": 2} for time, kind in ((1, "A"), (7, "A"), (8, "D"), (11, "A"))]
+    table = pa.Table.from_pylist(events)
+    engine, rows = hamlet.Engine(workload), []
+    for place in range(len(events)):
+        rows += engine.push(table.slice(place, 1))
+        engine = hamlet.Engine.restore(workload, engine.save())
+    rows = in_file_order(rows + engine.close(), ["s", "q"])
+    assert rows == oracle.evaluate(parse(text), events) == hamlet.run(workload, table).rows()
+
+
 @pytest.mark.parametrize("query", ORDERED)
 def test_rows_have_no_order_among_events(query: str) -> None:
     for seed in range(8):
