@@ -233,7 +233,8 @@ def mixed(seed: int) -> tuple[str, list[dict[str, Any]]]:
         rows.append(
             {"ts": start, **texts, **numbers, "d": dice.choice((None, *map(decimal.Decimal, ("1.00", "2.50", "3.00"))))}
         )
-    return f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts {clause})", rows
+    order = dice.choice(("ts", "ts, s", "ts, t, v"))
+    return f"SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY {order} {clause})", rows
 
 
 def check_mixed(seed: int) -> bool:
@@ -258,6 +259,38 @@ def test_texts_that_a_collation_makes_equal_are_compared_by_the_host() -> None:
     text = """CREATE TABLE u (i INTEGER, s VARCHAR COLLATE NOCASE); INSERT INTO u VALUES (1, 'x'), (2, 'X'), (3, 'y');
         SELECT * FROM u MATCH_RECOGNIZE (ORDER BY i MEASURES COUNT(*) AS n PATTERN (a b+) DEFINE b AS s = a.s)"""
     assert hamlet.sql(text).rows() == [{"n": 2}]
+
+
+def test_a_collation_that_a_clause_is_partitioned_or_ordered_by() -> None:
+    table = pa.table({"i": [1, 2, 3, 4], "s": ["x", "X", "y", "x"]})
+    clause = "MEASURES LIST(i) AS n PATTERN (a+) DEFINE a AS TRUE"
+    for order, expected in (
+        ("PARTITION BY s COLLATE NOCASE ORDER BY i", [[1, 2, 4], [3]]),
+        ("ORDER BY s COLLATE NOCASE DESC, i", [[3, 1, 2, 4]]),
+    ):
+        rows = hamlet.sql(f"SELECT n FROM t MATCH_RECOGNIZE ({order} {clause})", {"t": table}).rows()
+        assert sorted(row["n"] for row in rows) == expected
+
+
+def test_zeros_are_one_partition_and_numbers_of_matches_go_on_in_aggregates() -> None:
+    rows = [{"ts": ts, "f": (0.0, -0.0)[ts % 2]} for ts in range(6)]
+    schema = pa.schema([("ts", pa.int64()), ("f", pa.float64())])
+    for text in (
+        "PARTITION BY f ORDER BY ts ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+        " PATTERN (a b) DEFINE b AS ts > 3 AND PREV(ts, 2) > 0",
+        "ORDER BY ts MEASURES MAX(ts + MATCH_NUMBER()) AS n PATTERN (a) DEFINE a AS TRUE",
+    ):
+        text = f"SELECT * FROM t MATCH_RECOGNIZE ({text})"
+        matcher = Matcher(text, schema)
+        found = [row for each in rows for row in matcher.push([each])] + matcher.close()
+        assert found == hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
+
+
+def test_classifiers_within_group_are_part_of_what_an_answer_depends_on() -> None:
+    text = """ORDER BY i MEASURES ARRAY_AGG(CLASSIFIER()) AS n PATTERN ((a | b) (a | b) c) SUBSET u = (a, b)
+        DEFINE c AS LISTAGG(u.i, '') WITHIN GROUP (ORDER BY CLASSIFIER(u)) = '10'"""
+    rows = hamlet.sql(f"SELECT * FROM t MATCH_RECOGNIZE ({text})", {"t": pa.table({"i": [0, 1, 2]})}).rows()
+    assert rows == [{"n": ["b", "a", "c"]}]
 
 
 def test_rows_far_back_and_ahead_are_the_hosts() -> None:

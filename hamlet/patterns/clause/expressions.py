@@ -99,6 +99,20 @@ class Aggregation:
     mode: Mode | None
     span: Span
 
+    @property
+    def reads_label(self) -> bool:
+        """Whether the value depends on the variables of rows, beside which rows they are."""
+        return LABEL in self._texts
+
+    @property
+    def reads_number(self) -> bool:
+        """Whether the value depends on the number of the match."""
+        return NUMBER in self._texts
+
+    @property
+    def _texts(self) -> str:
+        return f"{self.arguments} {self.order} {self.within} {self.condition}"
+
 
 Reading = Navigation | Aggregation
 
@@ -124,7 +138,7 @@ class Read:
     @property
     def reads_number(self) -> bool:
         """Whether the number of the match is read."""
-        return NUMBER in self.text or any(isinstance(each, Navigation) and each.reads_number for each in self.readings)
+        return NUMBER in self.text or any(each.reads_number for each in self.readings)
 
 
 def placeholder(place: int) -> str:

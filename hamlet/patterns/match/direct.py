@@ -218,7 +218,8 @@ class Direct:
         """A row that waits for rows before it."""
         self._count += 1
         if len(self.columns.order) > 1:
-            others = tuple((row[place] is None, row[place] or 0) for place in self.columns.order[1:])
+            values = [row[place] for place in self.columns.order[1:]]
+            others = tuple((True, 0) if value is None else (False, value) for value in values)
             heapq.heappush(self.pending, (time, others, self._count, row))
         else:
             heapq.heappush(self.pending, (time, self._count, row))

@@ -254,6 +254,10 @@ class Host:
                 [(counts[file.name],)] = self.execute(f"SELECT count(*) FROM {_reading([file.name])}").fetchall()
             self.notes.append(finding(file.name, column, counts[file.name]))
 
+    def hear(self, *texts: str) -> None:
+        """Note of texts of the host's SQL whether they have collations, which Arrow has not."""
+        self.collates = self.collates or any("collat" in text.lower() for text in texts)
+
     def execute(self, text: str) -> duckdb.DuckDBPyConnection:
         """Run one text of the host's SQL.
 
@@ -261,7 +265,7 @@ class Host:
         ------
         HostError
         """
-        self.collates = self.collates or "collat" in text.lower()
+        self.hear(text)
         try:
             return self.connection.execute(text)
         except self._error as error:

@@ -658,7 +658,8 @@ class Matcher(Monitor):
         keys = ", ".join(f"o.{each}" for each in ordered.keys)
         row = f"o.{ordered.row}"
         text = f"SELECT {keys} FROM {ordered.table} o JOIN __hamlet_firsts f ON f.r = {row} ORDER BY {row}"
-        return [repr(each) for each in self._host.execute(text).fetchall()]
+        rows = self._host.execute(text).fetchall()
+        return [repr(tuple(0.0 if each == 0.0 and type(each) is float else each for each in row)) for row in rows]
 
     def _given(self, ordered: Ordered, found: Matches, left: Sequence[npt.NDArray[np.int64]]) -> list[Row]:
         """The rows of what has been found, through the statement around the clause."""

@@ -249,6 +249,7 @@ def order_rows(
     added: dict[str, str] = {}
     keys = [_named(text, f'"__hamlet_key_{place}"', known, added) for place, text in enumerate(partition)]
     times = [_named(text, f'"__hamlet_order_{place}"', known, added) for place, (text, _, _) in enumerate(order)]
+    host.hear(*added.values())
     ordered = _ordered_here(host, source, f"{name}_here", kinds, keys, times, order, added)
     if ordered is not None:
         return ordered

@@ -216,7 +216,7 @@ class Searching:
                 by_label = by_label or (reading.reads_label and reading.value != LABEL)
             else:
                 sets.append(self.tables.listed(reading))
-                by_label = by_label or LABEL in f"{reading.arguments}{reading.order}{reading.condition}"
+                by_label = by_label or reading.reads_label
         return slots, sets, condition.read.reads_number, by_label
 
     def _check(self, condition: Condition) -> None:
