@@ -62,6 +62,11 @@ class Columns:
             bare = bare[1:-1].replace('""', '"')
         return self.places.get(bare.lower())
 
+    def behind_time(self, row: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
+        """By what rows of one time are sorted, NULL last."""
+        values = (row[place] for place in self.order[1:])
+        return tuple((True, 0) if value is None else (False, value) for value in values)
+
 
 _INTEGERS = {pa.int8(): 7, pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
 
@@ -218,9 +223,7 @@ class Direct:
         """A row that waits for rows before it."""
         self._count += 1
         if len(self.columns.order) > 1:
-            values = [row[place] for place in self.columns.order[1:]]
-            others = tuple((True, 0) if value is None else (False, value) for value in values)
-            heapq.heappush(self.pending, (time, others, self._count, row))
+            heapq.heappush(self.pending, (time, self.columns.behind_time(row), self._count, row))
         else:
             heapq.heappush(self.pending, (time, self._count, row))
 

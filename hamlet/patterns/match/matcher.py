@@ -443,7 +443,7 @@ class Matcher(Monitor):
         names = self._schema.names
         kept = [tuple(row[name] for name in names) for row in self._live.to_pylist()]
         if direct.columns.order:
-            kept.sort(key=lambda row: [(row[place] is None, row[place] or 0) for place in direct.columns.order[1:]])
+            kept.sort(key=direct.columns.behind_time)
             kept.sort(key=direct.time)
         for row in kept:
             entries.setdefault(direct.key(row), []).append(row)
