@@ -6,6 +6,7 @@ no part in a log since they compare neighbours in a way that always holds.
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -102,6 +103,18 @@ def test_more_queries_than_a_word_has_bits() -> None:
     parts = [each + ";" for each in text.split(";") if each.strip()]
     apart = [row | {"query": f"q{number}"} for number, part in enumerate(parts, 1) for row in rows(part, events)]
     assert in_any_order(together) == in_any_order(apart)
+
+
+def test_queries_of_as_many_slots_as_a_word_has_bits() -> None:
+    """One query has up to all bits of a word."""
+    events = [{"time": time, "type": "A", "a": time} for time in range(66)]
+    for slots in (30, 31, 32, 33, 47, 62, 63, 64, 65):
+        text = f"RETURN COUNT(EVENTS A), SUM(EVENTS A.a) AS s PATTERN A{{{slots}}} WITHIN 1 h; "
+        text += f"RETURN COUNT(A) AS n, COUNT(*) PATTERN SEQ(A, A{{{slots - 2}}}, A?) GROUP-BY COUNT(A) WITHIN 1 h"
+        found = rows(text, events)
+        counts = [(slots - 1, math.comb(66, slots - 1)), (slots, math.comb(66, slots))]
+        assert [(row["count_events_A"], row["s"]) for row in found[:1]] == [(66, sum(range(66)))], slots
+        assert [(row["n"], row["count"]) for row in found[1:]] == counts, slots
 
 
 @pytest.mark.parametrize("group", ["FIRST(B.a)", "LAST(B.a)", "COUNT(B)"])

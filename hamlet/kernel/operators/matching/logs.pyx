@@ -103,7 +103,7 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
         lay_member(&k.query[number], &log.member[place], tables[number], bit_of, owner)
         member_of[BITS * word + base:BITS * word + base + len(own)] = place
         log.member[place].query, log.member[place].word, log.member[place].base = number, word, base
-        log.member[place].field = ((1 << len(own)) - 1) << base
+        log.member[place].field = sum(1 << bit for bit in bit_of.values()) << base
         log.member[place].finals = sum(1 << bit_of[slot] for slot in ends)
         log.member[place].cell, log.member[place].words = cell, words_of(&k.query[number].cells, 1)
         starts[word] |= sum(1 << bit_of[slot] << base for slot in own if slot[0] == 0)
