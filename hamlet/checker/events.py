@@ -17,16 +17,17 @@ from hamlet.errors import HamletError
 from hamlet.input.buffers import filled, from_numpy, from_texts, scalar, to_numpy
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
+from hamlet.input.period import period_of
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
 from hamlet.language.query import Attribute, WorkloadText
 from hamlet.language.schema import Clock, Schema, clock_shown
-from hamlet.policies.logs.source import open_source, types_of
+from hamlet.policies.logs.source import chosen_by, open_source, types_of
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
 from hamlet.streams import Specification
 from hamlet.streams.clock import Times, integer_clock, nanoseconds_of
-from hamlet.streams.filters import open_chosen as open_feed
+from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import time_column_of
 
 
@@ -38,18 +39,22 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
     """
     workload = parse(text)
     given = {name: value for name, value in options.items() if value is not None}
+    since, until, null_keys = (given.pop(name, None) for name in ("since", "until", "null_keys"))
     declared = {a.name for each in workload.declarations for a in each.attributes if a.type.value == "DURATION"}
     source = open_events(events, **given).with_durations(declared)
     schema, clock = source.schema, source.schema.clock
     special = clock.column, schema.type_column
     originals = events if isinstance(events, list | tuple) and not isinstance(events[:1], str) else None
     period, group = _claimed(workload, evidence, clock)
+    first, end = period_of(since, until, clock)
     found: list[trends.Event] = []
     for numbers, batch in source.numbered(*period):
         mask = to_numpy(_may_matter(batch, source.schema, period, group, workload))
         kept = batch.filter(from_numpy(mask))
         ticks = kept.column(clock.column).cast(pa.int64()).to_pylist()
         for place, time, row in zip(numbers[mask].tolist(), ticks, _rows(kept), strict=True):
+            if not first <= time < end:
+                continue
             row[clock.column] = clock.present(time)
             order = row.get(schema.order_column) if schema.order_column is not None else None
             found.append(trends.Event(place, time, order, row.get(schema.type_column), row))
@@ -57,7 +62,13 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
         for event in found:
             event.columns = {name: event.columns.get(name) for name in originals[event.at]}
     return trends.Checker(
-        workload, found, lambda told: time_in_ticks(told, clock), clock.ticks_per_second, clock.zone, special
+        workload,
+        found,
+        lambda told: time_in_ticks(told, clock),
+        clock.ticks_per_second,
+        clock.zone,
+        special,
+        null_keys != "drop",
     )
 
 
@@ -129,11 +140,10 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
     """The checker of a specification over events of any form that `hamlet.streams.run` takes."""
     spec = Specification.parse(text)
     given = {name: value for name, value in options.items() if value is not None}
-    feed = open_feed(
+    feed = open_chosen(
         events,
         spec.inputs,
-        order_column=given.get("order_column"),
-        input_format=given.get("input_format"),
+        **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
         time_column=given.get("time_column"),
         time_unit=given.get("time_unit", "s"),
         form=CsvForm(
@@ -241,7 +251,9 @@ def policy_checker(text: str, signature_text: str, events: Any, open_end: bool, 
     signature = Signature.parse(signature_text)
     formula, _ = parse_formula(text, "<policy>")
     types = types_of(signature)
-    source = open_source(events, signature, types, **options)
+    given = dict(options)
+    filtered = chosen_by(*(given.pop(name, None) for name in ("where", "since", "until")))
+    source = open_source(events, signature, types, filtered=filtered, **given)
     log: list[tuple[int, dict[tuple[str, int], set[tuple[Any, ...]]]]] = []
     for chunk in source.chunks():
         first = len(log)

@@ -433,14 +433,18 @@ class Checker:
         parts = {id(part.formula): part for part in occurrence.parts}
 
         def found(least: bool | None) -> bool:
-            # behind an open end stands one time-point of which nothing is known: a match may go there
+            # behind an open end stands one time-point for all of which nothing is known: a match may go there, and on
             end = i if past else min(last, len(self._times) - 1 - (self._open_end and least is True))
+            behind = self._open_end and least is None and not past and end == len(self._times) - 1
             known: dict[tuple[int, int], set[int]] = {}
+
+            def step(start: int) -> set[int]:
+                return {start + 1} if start < end else {start} if behind else set()
 
             def ends(regex: Any, start: int) -> set[int]:
                 key = id(regex), start
                 if key not in known:
-                    known[key] = set(self._ends(regex, start, end, past, ends, holds))
+                    known[key] = set(self._ends(regex, start, step, past, ends, holds))
                 return known[key]
 
             def holds(part: Any, at: int) -> bool:
@@ -459,17 +463,17 @@ class Checker:
     def _ends(
         regex: Any,
         start: int,
-        end: int,
+        step: Callable[[int], set[int]],
         past: bool,
         ends: Callable[[Any, int], set[int]],
         holds: Callable[[Any, int], bool],
     ) -> Iterator[int]:
         """The time-points to which an expression matches from `start`."""
         match regex:
-            case r.Wildcard() if start < end:
-                yield start + 1
-            case r.Step(formula) if start < end and holds(formula, start + 1 if past else start):
-                yield start + 1
+            case r.Wildcard():
+                yield from step(start)
+            case r.Step(formula) if step(start) and holds(formula, start + 1 if past else start):
+                yield from step(start)
             case r.Test(formula) if holds(formula, start):
                 yield start
             case r.Concatenation(left, right):

@@ -73,6 +73,8 @@ class Checker:
         Where days begin, if that was said.
     special : (str, str)
         The time and the type column, which every event has.
+    null_keys : bool
+        Whether NULL is a value of a key; else no trend has it.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Checker:
         per_second: int = 1,
         zone: str | None = None,
         special: tuple[str, str] = ("time", "type"),
+        null_keys: bool = True,
     ) -> None:
         self._workload = workload
         self._events = events
@@ -91,6 +94,7 @@ class Checker:
         self._per_second = per_second
         self._zone = zone
         self._special = special
+        self._null_keys = null_keys
         self._declared = {each.name: {a.name: a for a in each.attributes} for each in workload.declarations}
         self._doubles = {name for event in events for name, value in event.columns.items() if isinstance(value, float)}
 
@@ -127,7 +131,7 @@ class Checker:
                     joint = {**each, **own}
                     if not any(_equal(joint, other) for other in known):
                         known.append(joint)
-        return [each for each in known if len(each) == len(names)]
+        return [each for each in known if len(each) == len(names) and (self._null_keys or None not in each.values())]
 
     # ------------------------------------------------------------------------------------------------ checks
 

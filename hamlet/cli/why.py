@@ -10,7 +10,16 @@ import click
 
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
 from hamlet.cli.notations import QUERIES, extension_of
-from hamlet.cli.options import COLUMN_OPTIONS, READING_OPTIONS, TIMEZONE, Input, input_option, with_options
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    PERIOD_OPTIONS,
+    READING_OPTIONS,
+    TIMEZONE,
+    Input,
+    input_option,
+    option,
+    with_options,
+)
 from hamlet.errors import DataError, OptionError, OutputError
 from hamlet.why.evidence import Evidence
 
@@ -51,6 +60,8 @@ _HINT = 'hint: --row \'{"query": "q1", "window_start": 0}\''
     ),
     *POLICY_OPTIONS,
     click.option("--start", metavar="TIME", help="When the clocks of a specification start."),
+    *PERIOD_OPTIONS,
+    option("null_keys"),
     *COLUMN_OPTIONS,
     TIMEZONE,
     *READING_OPTIONS,
@@ -114,7 +125,7 @@ def _evidence(
 
         if signature is None:
             raise click.UsageError("policies need --signature FILE.sig, which names their predicates")
-        for name in ("start", "timezone"):
+        for name in ("start", "timezone", "null_keys"):
             own.pop(name, None)
         policy = Policy.from_file(work, signature)
         evidence = why(policy, source, row, **own)
@@ -128,7 +139,7 @@ def _evidence(
         from hamlet.why.values.why import READING
         from hamlet.why.values.why import why as why_of_specification
 
-        names = [name for name in (*READING, "start") if name in own]
+        names = [name for name in (*READING, "since", "until", "start") if name in own]
         chosen = {name: own[name] for name in names if name != "time_column" or own[name] != "time"}
         specification = Specification.from_file(work)
         evidence = why_of_specification(specification, source, row, limit=limit, **chosen)

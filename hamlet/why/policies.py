@@ -22,7 +22,7 @@ from hamlet.output.plain import json_value
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.analysis.typecheck import check_types
-from hamlet.policies.logs.source import Source, open_source, types_of
+from hamlet.policies.logs.source import Source, chosen_by, open_source, types_of
 from hamlet.policies.options import FileOptions
 from hamlet.policies.running import run
 from hamlet.policies.syntax import formula as mfotl
@@ -90,7 +90,10 @@ def why(
             )
         given = dict(found)
         place = {name: value for name, value in given.items() if name not in columns.values()}
-    source = open_source(events, policy.signature, predicates(body), time_points=time_points, **_reading(reading))
+    filtered = chosen_by(*(options.get(name) for name in ("where", "since", "until")))
+    source = open_source(
+        events, policy.signature, predicates(body), time_points=time_points, filtered=filtered, **_reading(reading)
+    )
     log = _Log(source, types_of(policy.signature), open_end)
     point = log.point_of(place)
     valuation = {name: _typed(given[columns[name]], types.get(name, "int")) for name in names}

@@ -264,3 +264,30 @@ def test_the_command_hears_which_time_points_are_compared(tmp_path: Path, capsys
     assert main(["why", *files, *shown, "--format", "json", "--check"]) == 0
     told = json.loads(capsys.readouterr().out)["row"]
     assert (told["same_as_time"], told["same_as_offset"]) == (0, 1)  # time-points of one time alone would not be
+
+
+@pytest.mark.parametrize("chosen", [{"since": 2}, {"until": 3}, {"where": "x > 1"}])
+def test_the_options_that_choose_events_are_those_of_the_run(chosen: dict[str, Any]) -> None:
+    text, signature = "ONCE[0,2] p(x)", "p(x: int)"
+    events = [{"time": time, "type": "p", "x": time} for time in range(5)]
+    results = run(Policy.parse(text, signature=signature), events, **chosen)
+    for row in [*results.rows(), {"time_point": 0, "x": 7}]:
+        evidence = results.why(row)
+        assert evidence.holds is (row in results.rows())
+        check(text, events, evidence, signature=signature, **chosen)
+
+
+@pytest.mark.parametrize(
+    "text", ["MATCHF[0,2] . . p(x)?", "MATCHF[0,2] (. . p(x)) + (p(x)? . .)", "MATCHF[0,1] (.)* p(x)?"]
+)
+def test_behind_an_open_end_a_match_may_take_any_number_of_steps(text: str) -> None:
+    signature = "p(x: int)"
+    events = [{"time": time, "type": "p", "x": 1} for time in (0, 1)]
+    policy = Policy.parse(text, signature=signature)
+    row = {"time_point": 1, "x": 7}
+    with pytest.raises(UnsupportedError, match="there is no proof"):
+        why(policy, events, row, open_end=True)
+    evidence = why(policy, events, row)  # but the last time-point of a complete input has nothing near behind it
+    check(text, events, evidence, signature=signature)
+    with pytest.raises(EvidenceError, match="does not follow"):
+        check(text, events, {**evidence.data, "open_end": True}, signature=signature)

@@ -310,3 +310,26 @@ def test_rows_have_no_other_columns_and_steps_stand_in_order() -> None:
     for mutant in ({**data, "row": {**data["row"], "b": 1}}, {**data, "steps": data["steps"][::-1]}):
         with pytest.raises(EvidenceError):
             check(text, EVENTS, mutant)
+
+
+@pytest.mark.parametrize("chosen", [{"since": 2}, {"until": 4}, {"since": 1, "until": 5}, {"null_keys": "drop"}])
+def test_the_options_that_choose_events_are_those_of_the_run(chosen: dict[str, Any]) -> None:
+    text = "RETURN k, COUNT(*) PATTERN SEQ(A, B) GROUP-BY k WITHIN 10 s"
+    events = [{"time": t, "type": "AB"[t % 2], "k": (1, None)[t // 2 % 2]} for t in range(6)]
+    results = hamlet.run(hamlet.Workload.parse(text), events, **chosen)
+    for k in (1, None):
+        evidence = results.why({"window_start": 0, "k": k})
+        assert evidence.holds is any(row["k"] == k for row in results.rows())
+        check(text, events, evidence, **chosen)
+
+
+def test_rows_above_have_times_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "q.sase").write_text("RETURN k, COUNT(*) PATTERN A+ GROUP-BY k TOP 1 BY COUNT(*) WITHIN 10 s")
+    (tmp_path / "e.csv").write_text("time,type,k\n2024-01-01T00:00:00Z,A,1\n2024-01-01T00:00:01Z,A,2\n")
+    wanted = '{"window_start": "2024-01-01T00:00:00+00:00", "k": 2}'
+    given = ["why", str(tmp_path / "q.sase"), "--input", str(tmp_path / "e.csv"), "--row", wanted]
+    assert main([*given, "--format", "json", "--check"]) == 0
+    (above,) = json.loads(capsys.readouterr().out)["above"]
+    assert above["window_start"] == "2024-01-01T00:00:00+00:00"
+    assert main([*given, "--from", "2024-01-01T00:00:01", "--check"]) == 0
+    assert "k=2, count=1: in the result" in capsys.readouterr().out

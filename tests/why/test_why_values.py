@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,3 +159,10 @@ def test_the_row_that_is_not_there_is_one_of_the_last_node() -> None:
     for mutant in ({**data, "row": {**data["row"], "q": 1}}, {**none, "row": {"stream": "diff", "time": 3.0}}):
         with pytest.raises(EvidenceError, match="have no column"):
             check(TEXT, EVENTS, mutant)
+
+
+@pytest.mark.parametrize("chosen", [{"since": 1.5}, {"until": 3.5}, {"where": "price > 1"}])
+def test_the_options_that_choose_events_are_those_of_the_run(chosen: dict[str, Any]) -> None:
+    results = run(Specification.parse(TEXT), EVENTS, values=True, **chosen)
+    for row in results.rows():
+        check(TEXT, EVENTS, results.why(row), **chosen)

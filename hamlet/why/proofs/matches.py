@@ -21,12 +21,15 @@ class Walk:
         Whether a bare formula is asked at the end of its step (MATCHP), not at the beginning.
     last : int
         No step leads behind it.
+    open_end : bool
+        Whether it stands for all time-points behind what is known, so that a step from there may lead to another.
     """
 
-    def __init__(self, holds: Callable[[Formula, int], bool], past: bool, last: int) -> None:
+    def __init__(self, holds: Callable[[Formula, int], bool], past: bool, last: int, open_end: bool = False) -> None:
         self._holds = holds
         self._past = past
         self._last = last
+        self._open_end = open_end
         self._known: dict[tuple[int, int], dict[int, Path]] = {}
 
     def ends(self, regex: Regex, start: int) -> dict[int, Path]:
@@ -42,8 +45,7 @@ class Walk:
                 return {start: ((formula, start),)} if self._holds(formula, start) else {}
             case Step(formula):
                 at = start + 1 if self._past else start
-                stepped = start < self._last and self._holds(formula, at)
-                return {start + 1: ((formula, at),)} if stepped else {}
+                return {end: ((formula, at),) for end in self._steps(start) if self._holds(formula, at)}
             case Concatenation(left, right):
                 found: dict[int, Path] = {}
                 for middle, path in self.ends(left, start).items():
@@ -62,4 +64,10 @@ class Walk:
                             found[end] = found[middle] + path
                             todo.append(end)
                 return found
-        return {start + 1: ()} if start < self._last else {}
+        return dict.fromkeys(self._steps(start), ())
+
+    def _steps(self, start: int) -> tuple[int, ...]:
+        """Where a step leads."""
+        if start < self._last:
+            return (start + 1,)
+        return (start,) if self._open_end else ()

@@ -252,13 +252,14 @@ class Truths:
             return value is True or (value is None and least is None)
 
         past = formula.operator == "MATCHP"
-        # behind an open end stands one time-point of which nothing is known: a match may go there
+        # behind an open end stands one time-point for all of which nothing is known: a match may go there, and on
         last = self.points.last - (self.points.open_end and least is True)
         bounds = formula.interval.ticks(self.points.per_second)
         first, end = (self.points.before if past else self.points.behind)(point, *bounds)
         if first > end:
             return None
-        walk = Walk(holds, past, point if past else min(end, last))
+        behind = self.points.open_end and least is None and not past and end >= last
+        walk = Walk(holds, past, point if past else min(end, last), behind)
         for start in range(end, first - 1, -1) if past else [point]:
             found = walk.ends(formula.regex, start)
             for stop in sorted(found):

@@ -11,6 +11,7 @@ from hamlet.language.automaton import templates
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import Aggregate, Taken
 from hamlet.oracle import Search, Stream
+from hamlet.output.plain import json_value
 from hamlet.why.trends.graph import Graph, Step, partitions
 from optimizer.template import START, Template
 
@@ -65,7 +66,7 @@ def reason_of(
     if exists:
         same_window = [dict(each) for each in others if each.get("window_start") == row.get("window_start")]
         if analysed.query.top is not None and same_window:
-            return {"reason": "top", "above": same_window}
+            return {"reason": "top", "above": json_value(same_window)}
         return {"reason": "having"} if analysed.query.having is not None else {}
     own = [event for event in search.events if search.agree(group, event) is not None and search.window.holds(event)]
     made = templates(analysed.patterns)[: len(analysed.patterns)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hamlet.errors import OptionError, UnsupportedError, near_miss
 from hamlet.input.events import EventSource, open_events
+from hamlet.input.period import period_of
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
@@ -75,7 +76,10 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
         "group": json_value({**group, **{each.column: value for each, value in found.taken.items()}}),
         "window": [json_value(found.row.get("window_start")), json_value(found.row.get("window_end"))],
     }
-    return Evidence(data | _graphs(analysed, search, group, found, limit))
+    keys = [
+        each for each in partitions(search, group) if options.get("null_keys") != "drop" or None not in each.values()
+    ]
+    return Evidence(data | _graphs(analysed, search, group, keys, found, limit))
 
 
 def _opening(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,12 +138,12 @@ def _within(
 ) -> tuple[int | None, int | None]:
     """Times cut to the period of a run; both ends are included."""
     low, high = times
-    if options.get("since") is not None:
-        since = time_in_ticks(options["since"], clock)
-        low = since if low is None else max(low, since)
-    if options.get("until") is not None:
-        until = time_in_ticks(options["until"], clock) - 1
-        high = until if high is None else min(high, until)
+    since, until = options.get("since"), options.get("until")
+    first, end = period_of(since, until, clock)
+    if since is not None:
+        low = first if low is None else max(low, first)
+    if until is not None:
+        high = end - 1 if high is None else min(high, end - 1)
     return low, high
 
 
@@ -310,10 +314,14 @@ class _Row:
 
 
 def _graphs(
-    analysed: AnalysedQuery, search: Search, group: Mapping[str, Any], found: _Row, limit: int
+    analysed: AnalysedQuery,
+    search: Search,
+    group: Mapping[str, Any],
+    keys: Sequence[Mapping[str, Any]],
+    found: _Row,
+    limit: int,
 ) -> dict[str, Any]:
     """Steps, or samples of trends, of one pattern or of the operands of AND."""
-    keys = list(partitions(search, group))
     lists: list[list[Step]] = []
     graphs: list[Graph] = []
     for place, (template, moves) in enumerate((each.template, each.only_moves) for each in automata(analysed)):
