@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +104,8 @@ class Checker:
         self._columns(data, asked)
         matches = list(self._matches())
         own = [self._rows.index(place) for place in places]
+        if not data["holds"]:
+            self._not_given(data, matches, asked)
         if data["holds"] or data.get("taken") or "values" in data:
             self._match(data, matches, own, told, self._rows.index(asked))
         else:
@@ -304,6 +306,8 @@ class Checker:
     def _match(self, data: Any, matches: Sequence[Any], own: Sequence[int], told: Sequence[Any], asked: int) -> None:
         """Whether the rows are a match, and what else is said of it."""
         if data.get("unmatched") is not None:
+            if not data["holds"] or data.get("skipped_to") is not None:
+                raise EvidenceError("a row of no match is one of the result, and matching goes on nowhere behind it")
             row = self._rows.index(self._place(data["unmatched"], None))
             if any(start <= row < start + max(1, len(labels)) for start, labels, _ in matches):
                 raise EvidenceError("the row is in a match")
@@ -409,31 +413,61 @@ class Checker:
             row[measure.name.lower()] = None if view is None else value_of(read.text, view)
         return row
 
+    def _given(
+        self, data: Mapping[str, Any], start: int, labels: Sequence[str], number: int
+    ) -> Iterator[dict[str, Any]]:
+        """The rows that the clause gives for a match, those of exclusions among them."""
+        places: Sequence[int | None] = range(len(labels))
+        if self._clause.rows == "one" or not labels:
+            places = [] if self._clause.rows == "omit" else [None]
+        for place in places:
+            yield self._computed(data, start, labels, place, number, False)
+
+    def _fits(self, row: Row, told: Row) -> bool:
+        return all(name in row and _alike(value, self._show(row[name])) for name, value in told.items())
+
+    def _not_given(self, data: Mapping[str, Any], matches: Sequence[Any], asked: int) -> None:
+        """Whether the row that is asked for is one of the table, and none that the partition's matches give."""
+        if not isinstance(data.get("row"), Mapping):
+            raise EvidenceError("evidence has the row that it is about")
+        wanted = {name.lower(): value for name, value in data["row"].items() if name != "query"}
+        event = self._events[asked]
+        named = {name: value for name, value in wanted.items() if name in event}
+        by_place = "at" in wanted and "at" not in event
+        if not by_place and (not named or sum(self._fits(each, named) for each in self._events) != 1):
+            raise EvidenceError("an absent row is named by columns of one row of the table, or by its place")
+        if not self._fits(event, named):
+            raise EvidenceError("the row that is asked for is another one")
+        if self._around is None or _excludes(self._clause.pattern) or not self._shows(wanted):
+            return
+        for number, (start, labels, _) in enumerate(matches, 1):
+            for row in self._given(data, start, labels, number):
+                if self._fits(row, wanted) and self._leaves(row):
+                    raise EvidenceError("the result has the row")
+        matched = {start + place for start, labels, _ in matches for place in range(max(1, len(labels)))}
+        for place in range(len(self._rows)) if self._clause.rows == "unmatched" else ():
+            row = self._computed(data, place, [], None, 0, True)
+            if place not in matched and self._fits(row, wanted) and self._leaves(row):
+                raise EvidenceError("the result has the row")
+
+    def _shows(self, names: Iterable[str]) -> bool:
+        """Whether rows of the result have all these columns, as far as is known."""
+        columns = () if self._around is None else self._around.columns
+        return "*" in columns or "" in columns or all(name in columns for name in names)
+
     def _others(self, data: Mapping[str, Any], start: int, labels: Sequence[str], number: int) -> None:
-        """Whether a match gives the rows that are told, and not the one that is asked for."""
+        """Whether a match gives the rows that are told."""
         told = data["values"]
         if self._around is None:
             return
         if not isinstance(told, list) or not all(isinstance(each, Mapping) for each in told):
             raise EvidenceError("values are rows")
-        one = self._clause.rows == "one"
-        places: list[int | None] = [None] if one or not labels else list(range(len(labels)))
-        if not labels and self._clause.rows == "omit":
-            places = []
-        given = [self._computed(data, start, labels, each, number, False) for each in places]
-        wanted = {name.lower(): value for name, value in data["row"].items() if name not in ("at", "query")}
-
-        def fits(row: Row, told: Row) -> bool:
-            return all(name in row and _alike(value, self._show(row[name])) for name, value in told.items())
-
+        given = list(self._given(data, start, labels, number))
         left = iter(given)
         for each in told:
             values = {name.lower(): value for name, value in each.items()}
-            row = next((row for row in left if row.keys() == values.keys() and fits(row, values)), None)
-            if row is None:
+            if not any(row.keys() == values.keys() and self._fits(row, values) for row in left):
                 raise EvidenceError("the match gives other rows")
-            if wanted and fits(row, wanted) and self._leaves(row):
-                raise EvidenceError("the result has the row")
         if len(told) < len(given) and not _excludes(self._clause.pattern):
             raise EvidenceError("the match gives more rows")
 

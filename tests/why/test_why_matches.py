@@ -64,9 +64,9 @@ def test_rows_at_which_no_match_begins() -> None:
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"holds": False, "values": []}, "the match gives more rows"),
-        ({"holds": False, "values": [{"symbol": "A", "n": 3, "since": 6}]}, "the result has the row"),
-        ({"holds": False, "values": [{"symbol": "A", "n": 4, "since": 6}]}, "the match gives other rows"),
+        ({"holds": False, "values": []}, "an absent row is named by"),
+        ({"holds": False, "row": {"at": 6}, "values": []}, "the match gives more rows"),
+        ({"holds": False, "row": {"at": 6}, "values": [{"symbol": "A", "n": 4, "since": 6}]}, "gives other rows"),
         ({"row": {"symbol": "A", "n": 3, "since": 6, "b": 1}}, "no column b"),
     ],
 )
@@ -81,7 +81,7 @@ def test_what_the_filter_leaves_out_is_absent() -> None:
     text = TEXT.replace("n > 2", "m.n > 3").replace(") WHERE", ") AS m WHERE")
     data = hamlet.sql(text, {"ticks": TICKS}).why({"symbol": "A", "ts": 6}).data
     assert data["values"] == [{"symbol": "A", "n": 3, "since": 6}]
-    check(text, {"ticks": TICKS}, {**data, "row": data["values"][0]})
+    check(text, {"ticks": TICKS}, data)
     with pytest.raises(EvidenceError, match="the filter leaves no such row"):
         check(text, {"ticks": TICKS}, {**data, "row": data["values"][0], "holds": True})
 
@@ -92,6 +92,25 @@ def test_the_rows_of_evidence_are_those_that_are_asked_for() -> None:
     for mutant in ({**data, "row": {"at": 4}}, {**data, "rows": [*data["rows"], other]}):
         with pytest.raises(EvidenceError):
             check(TEXT, {"ticks": TICKS}, mutant)
+
+
+@pytest.mark.parametrize("rows", ["ALL ROWS PER MATCH", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"])
+def test_no_row_of_the_result_is_absent_by_evidence_of_another(rows: str) -> None:
+    text = TEXT.replace("PATTERN", f"{rows} PATTERN").replace("SELECT symbol, n, since", "SELECT *")
+    text = text.replace("WHERE n > 2 ORDER BY since", "")
+    results = hamlet.sql(text, {"ticks": TICKS})
+    given = results.rows()
+    for at in (1, 3):
+        data = results.why({"at": at}).data
+        check(text, {"ticks": TICKS}, data)
+        for row in given[at : at + 2]:
+            with pytest.raises(EvidenceError):
+                check(text, {"ticks": TICKS}, {**data, "row": row})
+    if "UNMATCHED" in rows:
+        data = results.why(next(row for row in given if row["n"] is None)).data
+        assert data["holds"]
+        with pytest.raises(EvidenceError):
+            check(text, {"ticks": TICKS}, {**data, "holds": False, "values": []})
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -268,11 +268,12 @@ def test_no_events_at_all_are_evidence_of_absence() -> None:
 
 
 def test_a_row_with_another_value_of_an_expression() -> None:
-    text = "RETURN LOG2(COUNT(*)) AS bits, COUNT(*) * 2 AS twice PATTERN A+ WITHIN 10 s"
+    text = "RETURN LOG2(COUNT(*)) AS bits, COUNT(*) * 2 AS twice PATTERN A+ HAVING COUNT(*) > 1 WITHIN 10 s"
     results = hamlet.run(hamlet.Workload.parse(text), EVENTS)
     (row,) = results.rows()
     evidence = results.why({**row, "bits": 7.0})
     assert evidence.data["values"] == {"bits": row["bits"], "twice": row["twice"]}
+    assert "reason" not in evidence.data
     check(text, EVENTS, evidence)
     with pytest.raises(EvidenceError, match="the result has the row"):
         check(text, EVENTS, {**evidence.data, "row": row})

@@ -348,7 +348,8 @@ def _graphs(
             values = {name: found.instead[name] for name in computed}
         if values is not None:
             data["values"] = json_value(values)
-        data |= reason_of(analysed, search, group, found.taken, any(lists), found.others, found.row)
+        if found.instead is None:
+            data |= reason_of(analysed, search, group, found.taken, any(lists), found.others, found.row)
     return data
 
 
