@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hamlet.checker.clocks import is_window
 from hamlet.checker.conditions import Where, kind
 from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
@@ -244,11 +245,18 @@ class _Task:
             return None, None
         start, end = (self.checker._ticks(edge) for edge in told)
         width = _ticks(self.query.within, self.checker._per_second)
-        if self.query.session or self.checker._zone is not None:
+        if self.query.session:
             return start, end
         slide = width if self.query.slide is None else _ticks(self.query.slide, self.checker._per_second)
-        offset = 0 if self.query.offset is None else _ticks(self.query.offset, self.checker._per_second)
-        if end - start != width or (start - offset) % slide:
+        offset = None if self.query.offset is None else _ticks(self.query.offset, self.checker._per_second)
+        if self.checker._zone is not None:
+            second = self.checker._per_second
+            whole = start % second == end % second == 0
+            lengths = width // second, slide // second, None if offset is None else offset // second
+            is_one = whole and is_window(self.checker._zone, start // second, end // second, *lengths)
+        else:
+            is_one = end - start == width and (start - (offset or 0)) % slide == 0
+        if not is_one:
             raise EvidenceError("the query has no such window")
         return start, end
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -14,10 +15,12 @@ import pytest
 
 import hamlet
 from hamlet.checker import EvidenceError, check
+from hamlet.checker.clocks import is_window
 from hamlet.checker.events import trend_checker
 from hamlet.cli import main
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.input.events import open_events
+from hamlet.oracle.calendar import windows_in
 from hamlet.why.trends.graph import Step
 from hamlet.why.trends.reading import chosen
 from tests.compare_trend_evidence import compare
@@ -334,3 +337,32 @@ def test_rows_above_have_times_as_json(tmp_path: Path, capsys: pytest.CaptureFix
     assert above["window_start"] == "2024-01-01T00:00:00+00:00"
     assert main([*given, "--from", "2024-01-01T00:00:01", "--check"]) == 0
     assert "k=2, count=1: in the result" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("zone", "around", "width", "slide", "offset"),
+    [
+        ("Europe/Berlin", 1_711_846_800, 86_400, 86_400, None),
+        ("Europe/Berlin", 1_729_987_200, 7 * 86_400, 7 * 86_400, None),
+        ("Europe/Berlin", 1_729_990_800, 5400, 1800, None),
+        ("Australia/Lord_Howe", 1_728_142_200, 3600, 3600, 600),
+        ("America/Santiago", 1_725_768_000, 86_400, 86_400, 3600),  # midnight is skipped
+        ("Asia/Kolkata", 1_725_768_000, 5 * 3600, 5 * 3600, None),
+    ],
+)
+def test_windows_by_a_clock(zone: str, around: int, width: int, slide: int, offset: int | None) -> None:
+    near = set(windows_in(zone, width, slide, offset, around - 3600, around + 3600))
+    known = set(windows_in(zone, width, slide, offset, around - 9000 - width, around + 9000 + width))
+    told = near | {(start + one, end + two) for start, end in near for one in (0, -3600) for two in (0, 1800, -3600)}
+    assert {each for each in told if is_window(zone, *each, width, slide, offset)} == told & known
+
+
+def test_a_window_that_a_clock_does_not_have() -> None:
+    text = "RETURN COUNT(*) PATTERN A+ WITHIN 1 d"
+    events = [{"time": datetime.datetime(2024, 3, 31, 9, tzinfo=datetime.UTC), "type": "A"}]
+    data = hamlet.run(hamlet.Workload.parse(text), events, timezone="Europe/Berlin").why({}).data
+    check(text, events, data, timezone="Europe/Berlin")
+    edges = ["2024-03-30T22:00:00+00:00", data["window"][1]]
+    row = {**data["row"], "window_start": edges[0]}
+    with pytest.raises(EvidenceError, match="no such window"):
+        check(text, events, {**data, "window": edges, "row": row}, timezone="Europe/Berlin")
