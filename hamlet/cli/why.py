@@ -17,6 +17,7 @@ from hamlet.cli.options import (
     TIMEZONE,
     Input,
     input_option,
+    inputs_of,
     option,
     with_options,
 )
@@ -38,7 +39,7 @@ _HINT = 'hint: --row \'{"query": "q1", "window_start": 0}\''
 @click.argument("work", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola|Q.sql")
 @with_options(
     SIGNATURE,
-    input_option(required=True, monpoly=True),
+    input_option("", metavar="PATH", required=True, monpoly=True),
     click.option("--row", required=True, metavar="JSON", help="The row, or enough of its columns to name one."),
     click.option("--check", "checked", is_flag=True, help="Check the evidence by the definitions before it is shown."),
     click.option(
@@ -82,6 +83,8 @@ def command(
     Exit codes are those of run; --check ends with 2 where the evidence is not accepted.
     """
     wanted = _row(row)
+    if any(each.rpartition("=")[2] == "-" for each in inputs_of(source)):
+        raise OptionError("--input - is standard input, which can be read once; evidence needs a file")
     evidence = _evidence(work, signature, source, wanted, limit, options, checked)
     text = {"text": evidence.text, "json": evidence.json, "html": evidence.html}[shown_as]()
     if checked:

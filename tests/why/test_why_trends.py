@@ -337,6 +337,9 @@ def test_rows_above_have_times_as_json(tmp_path: Path, capsys: pytest.CaptureFix
     assert above["window_start"] == "2024-01-01T00:00:00+00:00"
     assert main([*given, "--from", "2024-01-01T00:00:01", "--check"]) == 0
     assert "k=2, count=1: in the result" in capsys.readouterr().out
+    given[given.index("--input") + 1] = "-"
+    assert main(given) == 2
+    assert "standard input, which can be read once" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
