@@ -88,7 +88,9 @@ def command(
     evidence = _evidence(work, signature, source, wanted, limit, options, checked)
     text = {"text": evidence.text, "json": evidence.json, "html": evidence.html}[shown_as]()
     if checked:
-        click.echo("the evidence was checked", err=True)
+        left = len(evidence.data.get("unchecked", ()))
+        but = f", but for {left} {'node' if left == 1 else 'nodes'} that it lists as unchecked" if left else ""
+        click.echo(f"the evidence was checked{but}", err=True)
     if output is None:
         click.echo(text)
         return
