@@ -170,7 +170,7 @@ def test_the_options_that_choose_events_are_those_of_the_run(chosen: dict[str, A
 
 def test_what_is_not_checked_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "s.lola").write_text("input i: Int64\noutput n @1Hz := i.aggregate(over: 99s, using: count)")
-    (tmp_path / "e.csv").write_text("time,i\n" + "".join(f"{place / 60},1\n" for place in range(61)))
+    (tmp_path / "e.csv").write_text("time,i\n" + "".join(f"{place / 64},1\n" for place in range(65)))
     call = ["why", str(tmp_path / "s.lola"), "--input", str(tmp_path / "e.csv"), "--row", '{"time": 1.0}']
     assert main([*call, "--limit", "1", "--check"]) == 0
     assert "checked, but for 1 node that" in capsys.readouterr().err
