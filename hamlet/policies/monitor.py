@@ -11,7 +11,7 @@ import pyarrow as pa
 from hamlet.errors import HamletError
 from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
-from hamlet.language.schema import Clock, Schema
+from hamlet.language.schema import MOST_TICKS, Clock, Schema
 from hamlet.output.columnar import dicts_of
 from hamlet.policies.analysis.bare_bounds import notes_of_bounds
 from hamlet.policies.analysis.policy import Policy
@@ -30,7 +30,7 @@ from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import made_of, takes
 
-_END_OF_TIME = (1 << 61) - 1
+_END_OF_TIME = MOST_TICKS + 1
 Rows = tuple[int, pa.RecordBatch]  # the place of a policy, and rows of it
 
 

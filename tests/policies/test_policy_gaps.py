@@ -332,3 +332,30 @@ def test_an_integer_beyond_doubles_divided_by_zero_is_infinite(tmp_path: Path) -
     ):
         rows = run(policy(f"EXISTS x. B(x) AND y = {term}"), log).rows()
         assert {row["y"] for row in rows} == {*found}, term
+
+
+EDGE = 1 << 61
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("EVENTUALLY[0,5] P()", [0, 1, 2, 3]),
+        ("NOT EVENTUALLY[1,6] P()", [1, 3]),
+        ("P() UNTIL[1,5] P()", [0, 2]),
+        ("ONCE[3,*) P()", [2, 3]),
+        ("PREV[2,*) P()", [2]),
+        ("NEXT[2,*) TRUE", [1, 3]),
+        ("MATCHF[1,5] . P()?", [0, 2]),
+        ("ALWAYS[2,4] FALSE", [0, 1, 2, 3]),
+    ],
+)
+def test_times_up_to_the_last_tick(text: str, places: list[int]) -> None:
+    asked = policy(text)
+    events = [event(time, "P") for time in (-EDGE, 1 - EDGE, EDGE - 1, EDGE)]
+    assert [row["time_point"] for row in run(asked, events).rows()] == places
+    monitor = Monitor(asked)
+    rows = [row for each in events for row in monitor.push([each])] + monitor.close()
+    assert [row["time_point"] for row in rows] == places
+    with pytest.raises(DataError, match=r"beyond 2\^61"):
+        run(asked, [event(EDGE + 1, "P")])

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 cdef extern from *:
     """
-    #define HAMLET_UNBOUNDED ((int64_t)1 << 61)
+    #define HAMLET_UNBOUNDED (((int64_t)1 << 62) - 1)
     """
     const int64_t UNBOUNDED "HAMLET_UNBOUNDED"  # a time that does not come
 

@@ -18,7 +18,7 @@ cdef class Shift(Operator):
 
     def __init__(self, Operator child, bint back, least, most, list held):
         Operator.__init__(self, [child])
-        self.back, self.least, self.most = back, least, UNBOUNDED if most is None else most
+        self.back, self.least, self.most = back, least, 2 * UNBOUNDED if most is None else most
         self.held, self.shown, self.start = set(held), False, -1
 
     cpdef int step(self, Line line) except -1:

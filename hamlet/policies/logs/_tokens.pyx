@@ -41,6 +41,7 @@ cdef struct Predicate:
     int64_t count    # tuples
     int64_t room     # tuples that `points` and the columns can hold
 
+cdef int64_t MOST_TICKS = <int64_t> 1 << 61  # as of time columns: sums of two times fit 64 bits
 cdef double[23] TENS
 cdef int _place
 for _place in range(23):
@@ -344,6 +345,8 @@ cdef class LogScanner:
                     p = begin
                     break
                 wrong = read_int(s + start, p - start, &time)
+                if not wrong and not -MOST_TICKS <= time <= MOST_TICKS:
+                    wrong = 2
                 if wrong:
                     return self._fail("huge time" if wrong == 2 else "time", start, s[start:p])
                 if self.begun and time < self.last and not self.any_order:

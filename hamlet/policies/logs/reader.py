@@ -266,7 +266,7 @@ class LogFile:
             many = f"{detail} field{'s' * (detail != '1')}"
             return f"a tuple of {many} for {name}, which has {wanted}", None
         return {
-            "huge time": (f"the time-stamp {_shown(detail)} has more than 64 bits", None),
+            "huge time": (f"the time-stamp {_shown(detail)} is beyond 2^61", None),
             "time": (f"expected a time-stamp, an integer, and found {_shown(detail)}", "@10 begins a time-point"),
             "back": (f"the time goes back: the time-point before is at {detail}", "sort the time-points by time"),
             "name": (f"expected a predicate, '@' or ';' and found {_shown(detail)}", None),

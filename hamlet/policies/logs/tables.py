@@ -19,6 +19,7 @@ from hamlet.errors import DataError, near_miss
 from hamlet.input.buffers import filled, from_numpy, to_numpy
 from hamlet.input.moments import seconds
 from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import refuse_far
 from hamlet.input.widening import FRACTION, attribute_type, cast
 from hamlet.language.query import AttributeType
 from hamlet.policies.logs.reader import LogChunk, Predicate
@@ -184,6 +185,8 @@ class Tables:
     def _chunk(self, batch: pa.RecordBatch) -> LogChunk:
         """Complete time-points."""
         times, orders = self._key.columns_of(batch)
+        if len(times):
+            refuse_far(self._key.time, int(times[0]), int(times[-1]))
         points: npt.NDArray[np.int64]
         if self._by_step:
             new = np.ones(len(times), np.bool_)

@@ -18,7 +18,7 @@ from hamlet.policies.relations.relation import (
 )
 from hamlet.policies.syntax.formula import Type
 
-NEVER = 1 << 61  # a time beyond all others; sums of two such numbers fit 64 bits
+NEVER = (1 << 62) - 1  # beyond all times and the bounds behind them; sums of two such numbers fit 64 bits
 
 
 @dataclass(slots=True)
