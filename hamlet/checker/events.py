@@ -213,8 +213,10 @@ def _around(text: str, clause: Any) -> matches.Around | None:
     from sqlglot import exp
 
     tree = sqlglot.parse_one(text, dialect="duckdb")
-    more = ("joins", "group", "distinct", "having", "with", "with_")
-    if not isinstance(tree, exp.Select) or tree.find(exp.Subquery) or any(tree.args.get(each) for each in more):
+    more = ("joins", "laterals", "group", "distinct", "having", "qualify", "limit", "offset", "with", "with_")
+    if not isinstance(tree, exp.Select) or any(tree.args.get(each) for each in more):
+        return None
+    if tree.find(exp.Subquery, exp.AggFunc, exp.Window):
         return None
     measures = [each.name.lower() for each in clause.measures]
     found: list[str] = []

@@ -86,6 +86,14 @@ def test_what_the_filter_leaves_out_is_absent() -> None:
         check(text, {"ticks": TICKS}, {**data, "row": data["values"][0], "holds": True})
 
 
+@pytest.mark.parametrize("around", ["SELECT count(*) AS c FROM", "SELECT DISTINCT n FROM", "SELECT n FROM"])
+def test_where_more_is_around_a_clause_its_rows_are_asked_for(around: str) -> None:
+    text = TEXT.replace("SELECT symbol, n, since FROM", around).replace("WHERE n > 2 ORDER BY since", "LIMIT 1")
+    evidence = hamlet.sql(text, {"ticks": TICKS}).why({"since": 6})
+    assert evidence.data["row"] == {"symbol": "A", "n": 3, "since": 6}
+    check(text, {"ticks": TICKS}, evidence)
+
+
 def test_the_rows_of_evidence_are_those_that_are_asked_for() -> None:
     data = hamlet.sql(TEXT, {"ticks": TICKS}).why({"at": 5}).data
     other = {"at": 9, "event": TICKS[9], "label": "d"}
