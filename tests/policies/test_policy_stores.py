@@ -35,6 +35,7 @@ KEPT = {
 def test_looking_up_gives_the_rows_of_brute_force(monkeypatch: pytest.MonkeyPatch, share: int, begin: int) -> None:
     monkeypatch.setattr(standing, "LEAST", 0)
     monkeypatch.setattr(standing, "SHARE", share)
+    monkeypatch.setattr(standing, "_ROOM", 4)
     compared = 0
     for seed in range(begin, begin + 40):
         draw = random.Random(3 * 10**6 + seed)
@@ -95,7 +96,9 @@ def test_a_push_costs_what_changes(name: str) -> None:
     assert many < 100_000
 
 
-def test_rows_of_a_store_are_found_once_and_dropped_ones_never() -> None:
+@pytest.mark.parametrize("room", [1, 40, 4096])
+def test_rows_of_a_store_are_found_once_and_dropped_ones_never(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    monkeypatch.setattr(standing, "_ROOM", room)
     draw = random.Random(5)
     store = Store([np.zeros(0, np.int64)] * 3)
     known: list[tuple[int, int, int]] = []
@@ -115,7 +118,22 @@ def test_rows_of_a_store_are_found_once_and_dropped_ones_never() -> None:
             store.drop(places)
             known = [row for row in known if row not in found]
         assert store.live == len(known)
-    assert store.nbytes < 1 << 18
+    assert store.nbytes < 1 << 19
+
+
+def test_no_batch_pays_for_all_that_is_kept() -> None:
+    """Rows that are over in the order in which they came: none is copied, whatever is kept."""
+    rows = 1 << 12
+    store = Store([np.arange(rows), np.full(rows, 20)])
+    store.find((0,), [np.arange(10)], 10)
+    for time in range(1, 200):
+        store.expire(1, time)
+        before = store.steps
+        store.insert([np.arange(rows), np.full(rows, time + 20)])
+        store.find((0,), [np.arange(10)], 10)
+        assert store.steps - before < 4 * rows, time
+    assert store.live == 21 * rows
+    assert store.nbytes < 100 * 21 * rows
 
 
 def test_rows_that_wait_are_taken_in_parts() -> None:

@@ -65,9 +65,15 @@ class Timeline:
         self.times = room[end - held : end + len(times)]
 
     def forget(self, point: int) -> None:
-        """Drop the time-stamps before a time-point."""
-        self.times = self.times[point - self.base :].copy()
-        self.base, self.free = point, 0
+        """Drop the time-stamps before a time-point; their memory goes when there is no room left."""
+        self.times = self.times[point - self.base :]
+        self.base = point
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held: also of time-stamps that were dropped, while there is room behind them."""
+        room = self.times.base
+        return int(room.nbytes - 8 * self.free if isinstance(room, np.ndarray) else self.times.nbytes)
 
     def at(self, points: Ints) -> Ints:
         """Time-stamps of time-points."""

@@ -471,7 +471,7 @@ class Evaluation:
         """Bytes that are kept between batches, an estimate."""
         if self._changing is not None:
             return self._changing.nbytes + 120 * len(self.pool.values)
-        return sum(node.nbytes for node in self.nodes) + self._line.times.nbytes + 120 * len(self.pool.values)
+        return sum(node.nbytes for node in self.nodes) + self._line.nbytes + 120 * len(self.pool.values)
 
     @property
     def kept_rows(self) -> int:

@@ -6,7 +6,7 @@ by (id, first). Nothing is checked again here.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from hamlet.memory.arrays cimport grown, regrown
 
@@ -288,6 +288,11 @@ cdef class Index:
 
     Rows are numbered from 0; those of a hash are a chain, the newest first. Dead ones are forgotten when they are met.
 
+    Parameters
+    ----------
+    room : int
+        Rows that are expected.
+
     Attributes
     ----------
     rows : int
@@ -304,16 +309,16 @@ cdef class Index:
     cdef readonly Py_ssize_t rows
     cdef readonly int64_t steps
 
-    def __cinit__(self):
-        cdef Py_ssize_t i
-        self.size, self.room = 64, 64
+    def __cinit__(self, Py_ssize_t room):
+        self.size, self.room = 64, max(room, 64)
+        while self.size < self.room:
+            self.size *= 2
         self.heads = <int64_t*>malloc(self.size * sizeof(int64_t))
         self.links = <int64_t*>malloc(self.room * sizeof(int64_t))
         self.hashes = <uint64_t*>malloc(self.room * sizeof(uint64_t))
         if self.heads == NULL or self.links == NULL or self.hashes == NULL:
             raise MemoryError
-        for i in range(self.size):
-            self.heads[i] = -1
+        memset(self.heads, 0xFF, self.size * sizeof(int64_t))
 
     def __dealloc__(self):
         free(self.heads)
