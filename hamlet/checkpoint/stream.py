@@ -184,8 +184,11 @@ def check_events(table: pa.Table, schema: Schema, names: Sequence[str], *, order
 
 def check_keys(types: Sequence[Sequence[pa.DataType]], attributes: Sequence[str], schema: Schema) -> None:
     """Raise ValueError unless the values of partition attributes, of these types each, fit the schema."""
+    clock = schema.clock
     for name, kinds in zip(attributes, types, strict=True):
-        if not all(_is_within(attribute_type(kind), schema.columns.get(name)) for kind in kinds):
+        seconds = clock.is_fraction and name == clock.column  # which are kept as durations since 1970
+        known = AttributeType.DURATION if seconds else schema.columns.get(name)
+        if not all(_is_within(attribute_type(kind), known) for kind in kinds):
             raise ValueError(f"a partition's {name!r} does not fit the types seen so far")
 
 

@@ -145,7 +145,9 @@ def cast(column: Any, target: pa.DataType, name: str) -> Any:
         from hamlet.input.moments import exact_seconds
 
         return exact_seconds(column)
-    if target == FRACTION:  # only times are of it that are anything else
+    if target == FRACTION and not (
+        pa.types.is_null(column.type) or pa.types.is_duration(column.type)
+    ):  # else durations
         from hamlet.input.moments import as_seconds
 
         return as_seconds(column, name)

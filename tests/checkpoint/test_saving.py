@@ -323,6 +323,28 @@ def test_keys_come_back_as_they_were(keys: Any) -> None:
     assert repr(again(engine, workload).close()) == repr(expected)
 
 
+def test_times_with_a_fraction_are_keys() -> None:
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WHERE [time] WITHIN 10 s")
+    engine = hamlet.Engine(workload)
+    for time in (0.5, 0.5, 1.000000001):
+        engine = again(engine, workload)
+        engine.push([{"time": time, "type": "A"}])
+    assert [row["count"] for row in again(engine, workload).close()] == [4]  # three of 0.5, one of the other
+
+
+def test_durations_of_nanoseconds_among_none() -> None:
+    """A column of durations has the type of times with a fraction, and is none of these."""
+    workload = hamlet.Workload.parse("RETURN COUNT(*), SUM(EVENTS A.d) AS s PATTERN A+ WITHIN 10 s")
+    engine = hamlet.Engine(workload)
+    for time, (tick, unit) in enumerate(((None, "ns"), (7000, "ns"), (1, "s"), (None, None))):
+        kind = pa.null() if unit is None else pa.duration(unit)
+        table = pa.table({"time": pa.array([time], pa.timestamp("s")), "type": ["A"], "d": pa.array([tick], kind)})
+        engine.push(table)
+        engine = again(engine, workload)
+    (row,) = engine.close()
+    assert row["s"] == datetime.timedelta(seconds=1, microseconds=7)
+
+
 def test_another_process_restores() -> None:
     """Nothing in a save, and nothing in what it stands on, depends on the order of a set of strings."""
     engine = hamlet.Engine(hamlet.Workload.parse(RIDES))
