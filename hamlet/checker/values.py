@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 from hamlet.checker.computing import aggregate, binary, call, unary
@@ -202,7 +202,7 @@ class Checker:
             return [node.first]
         if not stream.periodic:
             return [(time, at) for at, time in enumerate(self.times) if node.first <= (time, at) <= node.last]
-        return [each for each in self._deadlines(stream, node.last) if node.first <= each][::-1]
+        return list(takewhile(lambda each: node.first <= each, self._deadlines(stream, node.last)))[::-1]
 
     def _deadlines(self, stream: ir.Stream, last: Moment) -> Iterator[Moment]:
         """The deadlines of a stream that are counted from the start, from a moment back."""
