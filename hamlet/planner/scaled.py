@@ -10,6 +10,7 @@ from __future__ import annotations
 import decimal
 import math
 from decimal import Decimal
+from functools import lru_cache
 
 Scaled = tuple[float, int]
 
@@ -67,10 +68,18 @@ def presented(a: Scaled) -> float | Decimal:
     >>> presented((0.75, 0)), presented((1.0, 1024))
     (0.75, Decimal('1.7976931348623159E+308'))
     """
-    try:
-        return math.ldexp(*a)
-    except OverflowError:
-        return _SHOWN.plus(_WIDE.multiply(Decimal(a[0]), _WIDE.power(Decimal(2), a[1])))
+    if a[1] < 3 * _STEP:
+        try:
+            return math.ldexp(*a)
+        except OverflowError:
+            pass
+    return _SHOWN.plus(_WIDE.multiply(Decimal(a[0]), _power(a[1])))
+
+
+@lru_cache(maxsize=1024)
+def _power(exponent: int) -> Decimal:
+    """2^e, which the rows of a window have in common."""
+    return _WIDE.power(Decimal(2), exponent)
 
 
 def log2(a: Scaled) -> float:
