@@ -85,7 +85,8 @@ class ClassRunner:
         self.compiled = compiled
         self.workload = workload
         self._workers = workers
-        self.index = KeyIndex(compiled.attributes)
+        clock = workload.schema.clock
+        self.index = KeyIndex(compiled.attributes, clock.column if clock.is_fraction else None)
         self.tables = [compiled.tables(number) for number in range(compiled.kernel_queries)]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.line = compiled.line

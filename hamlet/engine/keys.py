@@ -18,7 +18,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import filled, from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, as_dictionary, column, doubles, integers, validity
 from hamlet.kernel.keys import KeyTable
-from hamlet.language.schema import duration, timestamp
+from hamlet.language.schema import duration, nanoseconds, timestamp
 from hamlet.output.components import Values
 
 Key = tuple[Any, ...]
@@ -36,8 +36,9 @@ class _Values:
     equal objects (1 and 1.0) are one value, the first of them.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, seconds: bool = False) -> None:
         self.name = name
+        self._seconds = seconds
         self.plain = True
         self.objects: list[Any] = []
         self._numbers: dict[Any, int] = {}
@@ -113,8 +114,13 @@ class _Values:
     def snapshot(self) -> list[Any]:
         """The values by code, a list that never changes."""
         if self._snapshot is None:
-            self._snapshot = list(self.objects)
+            self._snapshot = [self.shown(code) for code in range(len(self.objects))]
         return self._snapshot
+
+    def shown(self, code: int) -> Any:
+        """The value of a code as rows have it: times with a fraction, which are durations here, as seconds."""
+        value = self.objects[code]
+        return nanoseconds(value) / 1_000_000_000 if self._seconds and value is not None else value
 
     def forget(self, codes: Int64Array, valid: Bytes) -> None:
         """Keep the values of these codes only."""
@@ -136,11 +142,17 @@ class KeyIndex:
     attributes : tuple of str
     version : int
         Another one whenever a number stands for another key than before.
+
+    Parameters
+    ----------
+    attributes : sequence of str
+    seconds : str, optional
+        The column of times, where these have a fraction.
     """
 
-    def __init__(self, attributes: Sequence[str]) -> None:
+    def __init__(self, attributes: Sequence[str], seconds: str | None = None) -> None:
         self.attributes = tuple(attributes)
-        self._values = [_Values(name) for name in self.attributes]
+        self._values = [_Values(name, seconds=name == seconds) for name in self.attributes]
         self._table = KeyTable(len(self.attributes))
         self._forgotten = 0  # times that keys were forgotten
         self._limit = _FEW
@@ -278,7 +290,7 @@ class KeyIndex:
             return Values(codes, there)
         if _MANY * len(codes) < len(objects):
             used, codes = np.unique(codes, return_inverse=True)
-            return Values(codes, there, [objects[code] for code in used.tolist()])
+            return Values(codes, there, [self._values[place].shown(code) for code in used.tolist()])
         return Values(codes, there, self._values[place].snapshot)
 
     def _table_of(self, place: int) -> Values:

@@ -112,7 +112,9 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
             continue
         if isinstance(item.value, Attribute):
             type = schema.type_of(item.value.name) or AttributeType.STRING
-            found.append(ResultColumn(item.column, "attribute", type, schema.arrow_types.get(item.value.name)))
+            if _are_seconds(item.value.name, schema):
+                type = AttributeType.DOUBLE
+            found.append(ResultColumn(item.column, "attribute", type, _key_type(item.value.name, schema)))
             continue
         assert isinstance(item.value, Aggregate)
         function, place = item.value.function, (item.value.variable or "", item.value.attribute or "")
@@ -146,9 +148,18 @@ def group_types(query: CompiledQuery, schema: Schema) -> list[pa.DataType]:
     return [
         _plain_type(*group_type(query, each, schema))
         if isinstance(each, Taken)
-        else schema.arrow_types.get(each.name, pa.null())
+        else _key_type(each.name, schema) or pa.null()
         for each in query.analysed.groups
     ]
+
+
+def _are_seconds(name: str, schema: Schema) -> bool:
+    """Whether an attribute is the column of times with a fraction, which rows have as seconds."""
+    return schema.clock.is_fraction and name == schema.clock.column
+
+
+def _key_type(name: str, schema: Schema) -> pa.DataType | None:
+    return pa.float64() if _are_seconds(name, schema) else schema.arrow_types.get(name)
 
 
 def _plain_type(type: AttributeType, arrow_type: pa.DataType | None) -> pa.DataType:

@@ -213,6 +213,19 @@ def test_time_is_a_number_of_seconds_in_conditions_and_results() -> None:
     assert [row["count"] for row in hamlet.run(workload, events, where="time < 0.75").rows()] == [1]
 
 
+def test_groups_by_time_are_seconds() -> None:
+    """Times that doubles cannot tell apart are groups of their own all the same."""
+    events = [{"time": time, "type": "A"} for time in ("1700000000.25", "1700000000.25", "1700000000.250000001")]
+    for group, having in (("time", "HAVING time > 1700000000 "), ("time, COUNT(A)", "")):
+        text = f"RETURN time, time - 1700000000 AS past, COUNT(*) PATTERN A GROUP-BY {group} {having}WITHIN ALL"
+        found = hamlet.run(hamlet.Workload.parse(text), events)
+        assert [(row["time"], row["past"], row["count"]) for row in found] == [
+            (1_700_000_000.25, 0.25, 2),
+            (1_700_000_000.25, 0.25, 1),
+        ]
+        assert found.table().schema.field("time").type == pa.float64()
+
+
 def test_trends_and_evidence_show_seconds() -> None:
     workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B) WHERE A.time < 1 WITHIN 2 s")
     results = hamlet.run(workload, [{"time": 0.25, "type": "A"}, {"time": 1.5, "type": "B"}])
