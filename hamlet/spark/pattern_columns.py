@@ -504,7 +504,7 @@ class Clause:
             name = _value(place, number)
             own = name
             looks = isinstance(reading, Navigation) and reading.value != LABEL
-            if looks and (reading.reads_label or reading.reads_number):  # type: ignore[union-attr]
+            if looks and (reading.reads_label or reading.reads_number):
                 own = f"(CASE WHEN {name}_there THEN {self._at(reading, name)} END)"  # type: ignore[arg-type]
             text = text.replace(placeholder(number), own)
         return f"CASE WHEN {MATCHED} THEN ({text}) END" if self.meaning.clause.rows == "unmatched" else f"({text})"
