@@ -626,3 +626,13 @@ def test_json_has_the_types_of_csv(tmp_path: Path) -> None:
     assert last(*mixed) == [late, -1, "TIMESTAMP", "BIGINT"]
     assert last((None, -(2**63)), ("2024-13-01T10:00:01.5", 2**63)) == [None, -(2**63), "VARCHAR", "HUGEINT"]
     assert last(*mixed * 40, ("then", 2)) == ["then", 2, "VARCHAR", "BIGINT"]
+
+
+@pytest.mark.parametrize("mode", ["", "RUNNING "])
+def test_ties_in_the_order_of_an_aggregate_keep_that_of_the_match(mode: str) -> None:
+    table = pa.table({"i": list(range(600)), "g": [i % 5 for i in range(600)]})
+    clause = f"MEASURES {mode}ARRAY_AGG(i ORDER BY i % 2 DESC) AS l PATTERN (a+) DEFINE a AS TRUE"
+    text = f"SELECT l FROM t MATCH_RECOGNIZE (PARTITION BY g ORDER BY i {clause})"
+    lists = [row["l"] for row in hamlet.sql(text, {"t": table}).rows()]
+    assert len(lists) == 5
+    assert all(each == sorted(each, key=lambda i: (-(i % 2), i)) for each in lists)

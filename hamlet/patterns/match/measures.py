@@ -225,7 +225,7 @@ class Evaluation:
             ranking = f"row_number() OVER (PARTITION BY {MATCH}, ({seen}), {arguments} ORDER BY {AT})"
             base = f"SELECT *, {ranking} = 1 AS {_FIRST} FROM ({base})"
             seen = f"({seen}) AND {_FIRST}"
-        order = f" ORDER BY {self.translate_order(reading.order)}" if reading.order else ""
+        order = f" ORDER BY {self.translate_order(reading.order)}, {AT}" if reading.order else ""  # ties as matched
         is_final = self.points.final if reading.mode is None else reading.mode == "FINAL"
         if not order and is_final and arguments and arguments != "*" and function.lower() not in _ANY_ORDER:
             order = f" ORDER BY {AT}" if not reading.within else ""
