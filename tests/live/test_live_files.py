@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from hamlet.cli import main
+from hamlet.input.live.sources import Ended, FileSource
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ["monitor", "p.mfotl", "--signature", "p.sig"]
@@ -97,6 +98,41 @@ def test_a_growing_file_through_rotation_and_cuts(folder: Path) -> None:
         append(log, "8,publish,8\n")
         assert xs(run, 1) == [7]
         assert "after 8 events" in stopped(run)
+
+
+NAMES = [
+    ["a.csv.2", "a.csv.1"],
+    ["a.csv.8", "a.csv.9"],
+    ["a.csv-0930", "a.csv-1001"],
+    ["a-1.csv", "a-2.csv"],
+]
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("started_again", [False, True])
+def test_files_that_were_renamed_between_two_looks_are_read_in_turn(
+    folder: Path, names: tuple[str, str], started_again: bool
+) -> None:
+    log = folder / "a.csv"
+    source = FileSource(log, True)
+    log.write_text("one\n")
+    ((stream, _),) = source.read(set())
+    if started_again:
+        place = source.place(stream, len("one\n"), 2, None)
+        source.close()
+        source = FileSource(log, True)
+    for number, name in enumerate(names):
+        append(log, f"last of {number}\n")
+        log.rename(folder / name)
+        os.utime(folder / name, (number, number))
+        (folder / f"a.csv.bak{number}").write_text("another name")
+        log.write_text(f"first after {number}\n")
+    if started_again:
+        source.resume(place)
+    came = [data for _ in range(20) for _, data in source.read(set())]
+    whole = Ended(True)
+    assert came == [b"last of 0\n", whole, b"first after 0\nlast of 1\n", whole, b"first after 1\n"]
+    source.close()
 
 
 def test_a_folder_takes_new_files_by_name(folder: Path) -> None:

@@ -28,6 +28,7 @@ _PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 _LOOK = 0.05  # seconds between two looks at files that may have grown
 _WHOLE = (".parquet", ".pq", ".gz", ".bz2", ".zst")
 Place = dict[str, Any]
+_Identity = tuple[int, int]
 
 
 @dataclass(eq=False)
@@ -242,8 +243,7 @@ class FileSource(Source):
         self._file: BinaryIO | None = None
         self._stream = Stream(self.name)
         self._at = 0
-        self._latest = True  # whether the file that is read is the one of the path
-        self._older: list[Path] = []  # rotated files that are still to be read, oldest first
+        self._latest = True  # whether the file that is read was the one of the path when it was opened
         if not follow and not path.exists():
             raise DataError(f"no such file: {path}{similar_file(path)}")
         if path.exists() and not os.access(path, os.R_OK):
@@ -251,9 +251,12 @@ class FileSource(Source):
 
     def read(self, ready: set[int]) -> Iterator[Read]:  # noqa: ARG002
         """What the file has beyond what was read."""
-        if self._file is None and not self._open():
-            self.look = _LOOK
-            return
+        if self._file is None:
+            opened = self._opened(self._path)
+            if opened is None:
+                self.look = _LOOK
+                return
+            self._begin(opened)
         assert self._file is not None
         data = self._file.read(READ)
         if data:
@@ -275,25 +278,34 @@ class FileSource(Source):
                 self._at += len(data)
                 yield self._stream, data
                 return
-            yield self._stream, Ended(True)
-            self._file.close()
-            self._file = None
-            self._open()
+            after = self._after(self._file)
+            if after is not None:
+                yield self._stream, Ended(True)
+                self._file.close()
+                self._begin(after)
 
-    def _open(self) -> bool:
-        """Open the next file, if it is there."""
-        path = self._older.pop(0) if self._older else self._path
-        self._latest = path == self._path
+    def _after(self, file: BinaryIO) -> BinaryIO | None:
+        """Open the file that was begun after one; None where it was just renamed and is to be looked for again."""
+        later = _since(self._path, _identity(file.fileno()))[1:]
+        path, wanted = later[0] if later else (self._path, None)
+        return self._opened(path, wanted)
+
+    def _opened(self, path: Path, wanted: _Identity | None = None) -> BinaryIO | None:
+        """Open the file of a path, if it is there and the one that is wanted."""
         try:
             file = path.open("rb", buffering=0)
         except FileNotFoundError:
-            return False
+            return None
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}") from error
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
             raise DataError(f"{path} is not a file")
-        self._begin(file)
-        return True
+        if wanted is not None and _identity(file.fileno()) != wanted:
+            file.close()
+            return None
+        self._latest = path == self._path
+        return file
 
     def _begin(self, file: BinaryIO) -> None:
         """Read a file from its start."""
@@ -306,12 +318,7 @@ class FileSource(Source):
     def _replaced(self) -> bool:
         """Whether the path is that of another file now."""
         assert self._file is not None
-        try:
-            found = os.stat(self._path)
-        except FileNotFoundError:
-            return False
-        mine = os.fstat(self._file.fileno())
-        return (found.st_dev, found.st_ino) != (mine.st_dev, mine.st_ino)
+        return _identity(self._path) not in (None, _identity(self._file.fileno()))
 
     def place(self, stream: Stream, offset: int, line: int, header: bytes | None) -> Place:
         """The file, and how much of it was taken."""
@@ -320,20 +327,21 @@ class FileSource(Source):
 
     def resume(self, place: Place) -> Place:
         """Go on in the file that was read, wherever it lies by now, and then in those that followed it."""
-        wanted = tuple(place.get("file") or ())
-        names = [self._path, *rotated(self._path)]
-        found = next((at for at, path in enumerate(names) if _identity(path) == wanted), None)
-        if not wanted:
+        if not place.get("file"):
             return place
-        if found is None:
-            if place["offset"]:
-                raise DataError(
-                    f"{self.name}: the file that the checkpoint speaks of is not there any more, nor among those that "
-                    "it may have been renamed to"
-                )
-            return place
-        self._older = list(reversed(names[1 : found + 1]))
-        self._open()
+        device, number = place["file"]
+        opened = None
+        while opened is None:
+            found = _since(self._path, (device, number))
+            if not found:
+                if place["offset"]:
+                    raise DataError(
+                        f"{self.name}: the file that the checkpoint speaks of is not there any more, nor among those "
+                        "that it may have been renamed to"
+                    )
+                return place
+            opened = self._opened(*found[0])
+        self._begin(opened)
         assert self._file is not None
         offset = int(place["offset"])
         if os.fstat(self._file.fileno()).st_size < offset:  # it was cut meanwhile
@@ -438,21 +446,34 @@ def form_of(path: Path) -> str | None:
     return known.get(path.suffix.lower())
 
 
-def rotated(path: Path) -> list[Path]:
-    """What a file may have been renamed to, the latest first: ``a.log.1``, ``a.log.2``, or names with a date."""
-    others = [each for each in path.parent.glob(f"{_escaped(path.name)}[.-]*") if each.is_file()]
-    numbered = {int(found[1]): each for each in others if (found := re.search(r"[.-](\d{1,4})$", each.name))}
-    rest = sorted((each for each in others if each not in numbered.values()), key=lambda each: each.stat().st_mtime)
-    return [numbered[number] for number in sorted(numbered)] + list(reversed(rest))
+def _since(path: Path, first: _Identity | None) -> list[tuple[Path, _Identity]]:
+    """The first file, wherever it was renamed to, and those begun after it, oldest first; none where it is gone.
+
+    What was renamed in the same way has a name that differs in digits only: ``a.log.1`` and ``a.log.2``, or dates. Such
+    files stand in the order in which they were last written, where that is equal as logrotate counts: 1 is the latest.
+    """
+    now = _identity(path)
+    if now == first and now is not None:
+        return [(path, now)]
+    found = []
+    for each in path.parent.iterdir():
+        rest = each.name.removeprefix(path.stem)
+        with contextlib.suppress(OSError):
+            if rest != each.name and each != path:
+                known = os.stat(each)
+                ages = known.st_mtime_ns, [-int(digits) for digits in re.findall("[0-9]+", rest)]
+                found.append((re.sub("[0-9]+", "0", rest), ages, each, (known.st_dev, known.st_ino)))
+    for form, begun, _, identity in found:
+        if identity == first:
+            alike = sorted(each[1:] for each in found if each[0] == form and each[1] >= begun)
+            return [each[1:] for each in alike] + ([] if now is None else [(path, now)])
+    return []
 
 
-def _escaped(name: str) -> str:
-    return re.sub(r"([*?[])", r"[\1]", name)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(of: Path | int) -> _Identity | None:
+    """What a file keeps when it is renamed."""
     try:
-        found = os.stat(path)
+        found = os.stat(of)
     except OSError:
         return None
     return found.st_dev, found.st_ino
