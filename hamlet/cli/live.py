@@ -45,7 +45,16 @@ def _seconds(text: str, option: str) -> float:
 
 def sources_of(source: Input | None, live: Live, lines: LineForm) -> list[Source]:
     """The inputs of a command, opened; files that end are merged by time."""
-    return merged([_source(each, live) for each in inputs_of(source)], lines)
+    names = inputs_of(source)
+    _refuse_twice("--input", [each for each in names if each == "-" or is_pipe(each)])
+    return merged([_source(each, live) for each in names], lines)
+
+
+def _refuse_twice(option: str, names: Sequence[str]) -> None:
+    """Refuse what can be there once only."""
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise OptionError(f"{option} {name} is given twice; {_spoken(name)} can be there once only")
 
 
 def _source(name: str, live: Live) -> Source:
@@ -97,6 +106,7 @@ def drive(
         stack.enter_context(stop.listening())
         tenants = list(made(iter(())))
         names = list(destinations.outputs or ["-"])
+        _refuse_twice("--output", names)
         saves = _saves(live, tenants, inputs_of(source), names)
         topics = [each for each in names if each.startswith("kafka://")]
         producer = None
@@ -153,9 +163,15 @@ def drive(
                     _say(f"listening at {each.name}")
         seldom()
         try:
-            done = driver.run()
-            for output in outputs:
-                output.close()
+            with ExitStack() as ends:  # rows that are final are given, also where an event or an output is at fault
+                for output in outputs:
+                    ends.callback(output.close)
+                try:
+                    done = driver.run()
+                except BaseException:
+                    if saves is not None:
+                        ends.pop_all()  # their rows get their names with the save that covers them
+                    raise
         except OutputError as error:
             if not stop.asked:
                 raise

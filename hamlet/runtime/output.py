@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hamlet.errors import OutputError
 from hamlet.output.live import PartFiles, Sink
 from hamlet.runtime.tenant import Pieces, RowText, Tenant, count_of
 
@@ -107,8 +108,13 @@ def rows_in(pieces: Pieces) -> int:
 
 
 def written(outputs: Sequence[Any], place: int, pieces: Pieces) -> int:
-    """Write rows everywhere; gives their number."""
-    if pieces:
-        for each in outputs:
+    """Write rows everywhere, also where one of the outputs fails; gives their number."""
+    failed: OSError | OutputError | None = None
+    for each in outputs if pieces else ():
+        try:
             each.write(place, pieces)
+        except (OSError, OutputError) as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
     return rows_in(pieces)

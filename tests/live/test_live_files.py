@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from hamlet.cli import main
@@ -236,6 +237,22 @@ def test_what_cannot_be_listened_to(folder: Path, capfd: pytest.CaptureFixture[s
             assert capfd.readouterr().err.startswith("error: ")
 
 
+@pytest.mark.parametrize("lines", [b"oops\n", b'{"time": 1, "type": "publish", "x": 3}\n'])
+def test_rows_that_were_final_are_given_in_parquet_too(folder: Path, lines: bytes) -> None:
+    good = b'{"time": 1, "type": "publish", "x": 1}\n{"time": 2, "type": "publish", "x": 2}\n'
+    (folder / "a.jsonl").write_bytes(good + lines)
+    assert main([*POLICY, "--input", "a.jsonl", "--follow", "--output", "o"]) == 2
+    (rows,) = (folder / "o" / "policy=p").iterdir()
+    assert rows.name == "part-00000.parquet"
+    assert pq.read_table(rows)["x"].to_pylist() == [1]
+
+
+def test_what_can_be_there_once_only(capfd: pytest.CaptureFixture[str]) -> None:
+    for options in (["--input", "-", "--input", "-"], ["--input", "-", "--output", "o", "--output", "o"]):
+        assert main([*POLICY, *options]) == 2
+        assert "is given twice" in capfd.readouterr().err
+
+
 def hears(pid: int, wanted: signal.Signals) -> bool:
     status = Path(f"/proc/{pid}/status").read_text()
     caught = int(status.split("SigCgt:")[1].split()[0], 16)
@@ -244,14 +261,17 @@ def hears(pid: int, wanted: signal.Signals) -> bool:
 
 def test_a_stop_while_nobody_takes_rows(folder: Path) -> None:
     (folder / "log").write_bytes(b"@1 publish(1)\n@2 publish(2)\n")
-    with running(*POLICY, "--input", "log", "--follow", "--output", "unix:nobody.sock") as run:
+    others = ["--output", "-", "--output", "rows", "--output-format", "json"]
+    with running(*POLICY, "--input", "log", "--follow", "--output", "unix:nobody.sock", *others) as run:
         assert run.stderr is not None
         until(lambda: hears(run.pid, signal.SIGTERM))
         time.sleep(1.5)  # it tries again and again
         run.send_signal(signal.SIGTERM)
         assert run.wait(timeout=5) == 143
         said = run.stderr.read().decode()
+        assert xs(run, 1) == [1]
     assert "rows were not sent, since nobody listens at unix:nobody.sock" in said
+    assert (folder / "rows" / "policy=p" / "part-00000.json").read_text()
     assert said.endswith("stopped by SIGTERM after 1 events\n")
 
 
