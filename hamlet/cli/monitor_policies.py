@@ -121,12 +121,13 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
     given = dict(options)
     if settings.verdicts != "satisfied":
         raise click.UsageError("hamlet submit writes what satisfies a policy; hamlet monitor gives other --verdicts")
+    say_warnings([policy], settings.quiet)
     if given.pop("stream"):
         return _follow(policy, settings, given)
     from hamlet.spark import policies  # brings in pyspark, which nothing else needs
 
     with task_bar(settings.quiet) as progress:
-        return policies.submit(
+        found = policies.submit(
             policy,
             settings.source or "",
             given["output"],
@@ -143,6 +144,14 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
             ignore_unknown=settings.ignore_unknown,
             **settings.columns,
         )
+    return found | {"notes": [*found["notes"], *_rules([policy], "its rows are the violations")]}
+
+
+def _rules(policies: Iterable[Policy], what: str) -> Iterator[str]:
+    """What is to be known of the rows of policies that are rules."""
+    for policy in policies:
+        if stripped(policy.formula)[1]:
+            yield f"{policy.name} is a rule (ALWAYS ...): {what}"
 
 
 def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -342,11 +351,10 @@ class PreparedPolicies:
             yield f"{_events(unknown)} of no predicate of the signature and left out"
         if nulls:
             yield f"{_events(nulls)} in no relation, for want of a value for an attribute of the predicate"
-        for policy in self._policies:
-            if stripped(policy.formula)[1]:
-                verdicts = not isinstance(self._runner, PolicyRunner)
-                text = "its verdicts say where it holds" if verdicts else "its rows are the violations"
-                yield f"{policy.name} is a rule (ALWAYS ...): {text}"
+        verdicts = not isinstance(self._runner, PolicyRunner)
+        yield from _rules(
+            self._policies, "its verdicts say where it holds" if verdicts else "its rows are the violations"
+        )
 
 
 def _events(count: int) -> str:

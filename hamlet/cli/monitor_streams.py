@@ -350,6 +350,7 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
     specs = read_all(paths, Specification.from_file)
     if len(specs) > 1:
         raise click.UsageError("one specification a job: give one .lola file")
+    say_warnings(specs, settings.quiet)
     if options["stream"]:
         return _follow(specs[0], settings, options)
     from hamlet.spark.specifications import submit as submit_specification

@@ -14,6 +14,7 @@ from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.durations import with_durations
 from hamlet.input.files import Leaf, open_path, own_columns
 from hamlet.input.files_protocol import Reader
 from hamlet.input.missing import finding
@@ -126,6 +127,7 @@ class Reading:
     type_column: str
     input_format: str | None = None
     form: CsvForm = CsvForm()
+    durations: tuple[str, ...] = ()  # columns of numbers that are seconds
 
     def open(self, path: Path, types: Mapping[str, pa.DataType] | None = None) -> Reader:
         """A file, or a folder of them."""
@@ -152,7 +154,7 @@ def read_files(
             file = files[number]
             reader = reading.open(Path(file.path))
             whole = reader if file.folders is None else file.folders.again(reader)
-            yield from _read(whole, schema, "null")  # what is an error was one before the job began
+            yield from _read(whole, reading, schema, "null")  # what is an error was one before the job began
 
 
 def read_arrivals(
@@ -191,7 +193,7 @@ def read_arrivals(
             if str(place) in skip:
                 continue
             reader = reading.open(place, types)
-            yield from _read(reader, schema, reading.form.missing_columns)
+            yield from _read(reader, reading, schema, reading.form.missing_columns)
             dropped = dropped_by(reader)
             absent = [name for name in schema.names if name not in reader.schema.names]
             dropped.findings += [finding(place.name, name, reader.rows or 0) for name in absent]
@@ -204,8 +206,9 @@ def path_of(text: str) -> Path:
     return Path("/" + text.removeprefix("file:").lstrip("/"))
 
 
-def _read(reader: Reader, schema: pa.Schema, missing: str | None) -> Iterator[pa.RecordBatch]:
+def _read(reader: Reader, reading: Reading, schema: pa.Schema, missing: str | None) -> Iterator[pa.RecordBatch]:
     """The columns of a file that a job reads, in the types that Spark takes, numbered."""
     numbered = [f"c{place}" for place in range(len(schema))]
     for events in reader.batches(own_columns(reader, schema.names, missing)):
-        yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
+        known = with_durations(events, reading.durations)
+        yield pa.RecordBatch.from_arrays(conform(known, schema).columns, numbered)

@@ -39,6 +39,7 @@ from pyspark.sql.types import (
 
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
+from hamlet.input.durations import with_durations
 from hamlet.input.files import Folder, lacking, leaves, open_paths
 from hamlet.input.formats import format_of
 from hamlet.input.headers import names_at
@@ -54,6 +55,7 @@ from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.intake import for_columns
 from hamlet.spark.events import Reading, Told, read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
+from hamlet.spark.layers import is_layered
 from hamlet.spark.look import Choice
 from hamlet.spark.options import QueryJob
 from hamlet.spark.parts import Part, parts_of, row_groups
@@ -220,16 +222,18 @@ class LocalFiles:
         self._given = list(paths)
         self._key = SortKey(options.time_column, options.order_column)
         self._options = options
-        self._reading = Reading(self._key, options.type_column, input_format, form)
         reader = open_paths(paths, self._key, options.type_column, input_format, form)
+        self._files = list(leaves(reader))
+        seconds = () if any(each.is_parquet for each in self._files) else tuple(workload.durations)
+        self._reading = Reading(self._key, options.type_column, input_format, form, seconds)
         self._rows = reader.rows or 0
+        columns = with_durations(reader.schema.empty_table(), seconds).schema
         schema: Schema = schema_of(
-            reader.schema, self._key, options.type_column, options.time_unit, empty=self._rows == 0, source=reader.name
+            columns, self._key, options.type_column, options.time_unit, empty=self._rows == 0, source=reader.name
         )
         workload.check(schema)
         self._schema = schema
         self.notes = [each for each in [dropped_by(reader).sentence()] if each is not None]
-        self._files = list(leaves(reader))
         self._paths = [each.path for each in self._files]
         # Spark reads what is Parquet throughout; what has more columns, or fewer rows, than its files is read by tasks.
         self._plain = all(each.is_parquet and each.folders is None and each.whole for each in self._files)
@@ -240,9 +244,15 @@ class LocalFiles:
         condition = None if choice.where is None else Filter(choice.where, schema)
         if condition is not None:
             needed |= {*condition.columns}
-        self._fields = [field for field in reader.schema if field.name in needed]
+        in_frames = is_layered(workload)  # rows that become events meet them in frames, where Spark's types are all
+        self._fields = [
+            field.with_type(_micros(field.type)) if in_frames and not _is_fraction(field, self._key) else field
+            for field in columns
+            if field.name in needed
+        ]
+        self._known = [reader.schema.field(field.name) for field in self._fields]
         folded = [name.casefold() for name in reader.schema.names]
-        self._alike = len({*folded}) < len(folded)
+        self._by_names = len({*folded}) == len(folded)
         for field in self._fields:
             if not is_readable(field.type):
                 raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
@@ -280,8 +290,7 @@ class LocalFiles:
         if not self._plain:
             frame = self._by_tasks(spark)
         else:
-            # Spark takes names that differ by case for one, unless its session says otherwise.
-            frame = self._by_tasks(spark) if self._alike else self._parquet(spark)
+            frame = self._parquet(spark) if self._spark_reads_it else self._by_tasks(spark)
             groups = row_groups(self._paths, self._key.time, self._chosen())
             parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
         numbered = frame.toDF(*numbers)
@@ -301,8 +310,18 @@ class LocalFiles:
                 f"{source}: a continuous job (--stream) does not read columns that folders say (name=value); put them "
                 "into the files"
             )
-        known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
+        known = pa.schema([field.with_type(_values(field.type)) for field in self._known])
         return arriving(spark, source, files, self._reading, known, told, skip).toDF(*known.names)
+
+    @property
+    def _spark_reads_it(self) -> bool:
+        """Whether Spark reads of Parquet what it says.
+
+        It takes names that differ by case for one, unless its session says otherwise, and durations, and what is finer
+        than its microseconds, for the numbers that they are kept as.
+        """
+        exact = all(field.type == known.type for field, known in zip(self._fields, self._known, strict=True))
+        return self._by_names and exact and not any(pa.types.is_duration(field.type) for field in self._fields)
 
     def _carried(self) -> tuple[StructType, pa.Schema]:
         """The columns as tasks give them to Spark: numbered, and by name in Arrow's types."""
@@ -354,7 +373,7 @@ def arriving(
 
     `told` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
     """
-    schema, arrow = carried(known)
+    schema, arrow = carried(with_durations(known.empty_table(), reading.durations).schema)
     read = partial(read_arrivals, reading, told, known, arrow, frozenset(skip))
     return mapped(followed_paths(spark, folder, files), read, schema)
 
@@ -399,6 +418,18 @@ def spark_type(arrow: pa.DataType) -> DataType:
 def _values(arrow: pa.DataType) -> pa.DataType:
     """The type of a dictionary's values, else the type itself."""
     return arrow.value_type if pa.types.is_dictionary(arrow) else arrow
+
+
+def _micros(arrow: pa.DataType) -> pa.DataType:
+    """The type, without nanoseconds."""
+    if pa.types.is_timestamp(arrow) and arrow.unit == "ns":
+        return pa.timestamp("us", arrow.tz)
+    return pa.duration("us") if pa.types.is_duration(arrow) and arrow.unit == "ns" else arrow
+
+
+def _is_fraction(field: pa.Field, key: SortKey) -> bool:
+    """Whether these are times with a fraction, which travel as decimals."""
+    return bool(field.name == key.time and field.type == FRACTION)
 
 
 def _int96_columns(path: str) -> set[str]:

@@ -91,9 +91,10 @@ def submit(
     paths = seen_by_all(source)
     place = destination(output, chosen, paths)
     shipment = shipment_of(policy, chosen.negate, chosen.open_end, chosen.time_points)
+    PolicyRunner([policy], pa.int64(), 1, negate=chosen.negate)  # what cannot be monitored is told first, without a JVM
     ways = Input(paths[0] if len(paths) == 1 else paths, chosen.reading)
     opened = ways.open(policy, chosen.time_points)
-    runner = shipment.runner(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
+    runner = shipment.runner(opened.time_type, opened.per_second)
     with session(chosen.master) as spark, translated():
         count = chosen.slices or spark.sparkContext.defaultParallelism
         shares = shares_of(shipment, ways, opened, count, chosen.statistics)
@@ -139,6 +140,7 @@ def monitor(policy: Policy, events: DataFrame, **options: Unpack[MonitorFrameOpt
     run = OnlineOptions(negate=chosen.negate, open_end=chosen.open_end, **chosen.columns)
     run = for_columns(run, events.columns)
     check_pandas()
+    PolicyRunner([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored is told first
     with translated():
         work, frame = policy_frame(policy, events_of(events, run), run, chosen.slices)
         return frame_of(work, closed_once(work, frame))

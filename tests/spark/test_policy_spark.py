@@ -94,3 +94,8 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main([*command, *more]) == 2
         assert said in capsys.readouterr().err
+    (tmp_path / "p.mfotl").write_text("NOT A(x,y)")
+    (tmp_path / "in.csv").write_text("time,type\n0,A\n")
+    command[command.index("in")] = str(tmp_path / "in.csv")
+    assert main(command) == 2  # before what the columns lack, as in one process
+    assert "the variable 'x' is not bound" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from hamlet.cli import main
 from hamlet.errors import UnsupportedError
 from hamlet.spark.specifications import SpecificationSubmitOptions, submit
 from hamlet.streams import Specification, run
@@ -111,7 +112,13 @@ def test_folders_name_columns(tmp_path: Path) -> None:
     assert sorted_rows([row for part in parts_of(out) for row in part]) == sorted_rows(wanted) != []
 
 
-def test_what_cannot_be_cut_is_refused_before_spark_starts(tmp_path: Path) -> None:
-    spec = Specification.parse(SPEC + "output total @1Hz := amount.aggregate(over: 5s, using: sum)")
+def test_what_cannot_be_cut_is_refused_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SPEC + "output total @1Hz := amount.aggregate(over: 5s, using: sum)"
+    spec = Specification.parse(text)
     with pytest.raises(UnsupportedError, match="total has no parameter"):
         submit(spec, str(tmp_path), str(tmp_path / "out"), output_format="json")
+    (tmp_path / "s.lola").write_text(text)
+    assert main(["submit", str(tmp_path / "s.lola"), "-i", str(tmp_path), "-o", str(tmp_path / "out")]) == 2
+    assert "instances of spent are never closed" in capsys.readouterr().err

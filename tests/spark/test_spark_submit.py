@@ -138,7 +138,8 @@ def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: 
     """Types that Spark lacks or reads otherwise; CSV and JSON; folders of files with unlike columns."""
     moments = pa.array([0, 1_500_000_000, 3_600_000_000_000, 3_600_000_000_001], pa.timestamp("ns"))
     numbers, days = pa.array([1, 2, 3, 2**40], pa.uint64()), pa.array([0, 0, 5000, None], pa.timestamp("ns"))
-    old = pa.table({"at": moments, "type": ["A"] * 4, "n": numbers, "d": days})
+    lasts = {f"last_{unit}": pa.array([1, 1, -2, None], pa.duration(unit)) for unit in ("s", "ms", "ns")}
+    old = pa.table({"at": moments, "type": ["A"] * 4, "n": numbers, "d": days, **lasts})
     pq.write_table(old, tmp_path / "nanos.parquet")
     cut = old.set_column(0, "at", moments.cast(pa.timestamp("us"), safe=False))  # what Spark has of an INT96
     pq.write_table(cut, tmp_path / "int96.parquet", use_deprecated_int96_timestamps=True)
@@ -149,17 +150,23 @@ def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: 
     pq.write_table(kinds.slice(0, 2), tmp_path / "folder" / "below" / "1[x].parquet")
     pq.write_table(berlin.slice(2).append_column("g", pa.array([7, 8], pa.int16())), tmp_path / "folder" / "2.parquet")
     write_text(tmp_path / "a.csv", ["at,type,n,g", "2024-01-31T12:00:00,A,1,", "2024-01-31T12:00:01.5,A,NA,x"])
-    write_text(tmp_path / "a.jsonl", ['{"at": 5, "type": "A", "n": 1}', '{"at": 3, "type": "A", "g": "x", "n": 2.5}'])
+    lines = ['{"at": 5, "type": "A", "n": 1, "last_s": 2.5}', '{"at": 3, "type": "A", "g": "x", "n": 2.5}']
+    write_text(tmp_path / "a.jsonl", lines)
     (tmp_path / "texts").mkdir()
-    write_text(tmp_path / "texts" / "1.csv", ["at,type,n,g", "5,A,1,"])
-    write_text(tmp_path / "texts" / "2.csv", ["type,at,n,g", "A,4,2.5,x"])
+    write_text(tmp_path / "texts" / "1.csv", ["at,type,n,g,last_s", "5,A,1,,-1"])
+    write_text(tmp_path / "texts" / "2.csv", ["type,at,n,g,last_s", "A,4,2.5,x,0.25"])
     (tmp_path / "w.sase").write_text("RETURN g, COUNT(*), SUM(A.n), MAX(A.at) PATTERN A+ GROUP-BY g WITHIN 1 h")
+    (tmp_path / "u.sase").write_text(
+        """EVENT A(n DOUBLE, g STRING, last_s DURATION);
+        RETURN g, COUNT(*), SUM(A.n), SUM(A.last_s) PATTERN A+ GROUP-BY g WITHIN 1 h"""
+    )
     (tmp_path / "v.sase").write_text(
-        "RETURN n, COUNT(*), MAX(A.n), MIN(A.at) PATTERN A+ GROUP-BY n WITHIN 1 h SLIDE 30 min"
+        """q: RETURN n, COUNT(*), MAX(A.n), MIN(A.at) PATTERN A+ GROUP-BY n WITHIN 1 h SLIDE 30 min;
+        r: RETURN last_ms, MIN(A.last_s), MAX(A.last_ns) PATTERN A+ GROUP-BY last_ms WITHIN 1 h"""
     )
     inputs = ["folder", "a.csv", "a.jsonl", "texts", "int96.parquet", "nanos.parquet", "berlin.parquet"]
     for place, name in enumerate(inputs):
-        workload = str(tmp_path / ("w.sase" if place < 4 else "v.sase"))
+        workload = str(tmp_path / f"{'wwuuvvv'[place]}.sase")
         arguments = [workload, "--input", str(tmp_path / name), "--time-column", "at", "--output-format", "json", "-q"]
         ways = {"run": [], "submit": []} | (
             {"read by tasks": ["--products", "always"]} if place > 3 or not place else {}
@@ -395,12 +402,15 @@ def test_a_task_keeps_to_its_memory(spark: SparkSession, tmp_path: Path, capsys:
 
 def test_queries_about_rows_with_a_condition_a_page_and_a_trace(spark: SparkSession, tmp_path: Path) -> None:
     text = """
-        s: RETURN k, COUNT(*) AS n PATTERN A+ GROUP-BY k WITHIN 10 s;
+        s: RETURN k, COUNT(*) AS n PATTERN A+ GROUP-BY k HAVING MAX(A.at) - MIN(A.at) < 6.5 s WITHIN 10 s;
         more: RETURN k, COUNT(*), MAX(b.n) AS most PATTERN SEQ(s a, s b) WHERE a.n < NEXT(b).n GROUP-BY k WITHIN 50 s;
         next: RETURN k, COUNT(*) PATTERN SEQ(s, A) SEMANTICS NEXT GROUP-BY k HAVING COUNT(*) > 1 WITHIN 100 s"""
-    rows = [f"{time},{'AAB'[time * 7 % 3]},{time % 2},{time * 5 % 7}" for time in range(90)]
+    at = "2024-01-01T00:{:02}:{:02}.000001000"  # nanoseconds, which Spark's timestamps lack
+    rows = [
+        f"{time},{'AAB'[time * 7 % 3]},{time % 2},{at.format(*divmod(time, 60))},{time * 5 % 7}" for time in range(90)
+    ]
     source = tmp_path / "e.csv"
-    source.write_text("\n".join(["time,type,k,v", *rows]), encoding="utf-8")
+    source.write_text("\n".join(["time,type,k,at,v", *rows]), encoding="utf-8")
     workload = hamlet.Workload.parse(text)
     page, trace = tmp_path / "page.html", tmp_path / "trace"
     found = hamlet.spark.submit(
