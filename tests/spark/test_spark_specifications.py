@@ -112,9 +112,7 @@ def test_folders_name_columns(tmp_path: Path) -> None:
     assert sorted_rows([row for part in parts_of(out) for row in part]) == sorted_rows(wanted) != []
 
 
-def test_what_cannot_be_cut_is_refused_before_spark_starts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_cut_is_refused_before_spark_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = SPEC + "output total @1Hz := amount.aggregate(over: 5s, using: sum)"
     spec = Specification.parse(text)
     with pytest.raises(UnsupportedError, match="total has no parameter"):
