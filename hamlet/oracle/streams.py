@@ -8,8 +8,10 @@ nothing else.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from hamlet.oracle.stream_values import ArithmeticMistakeError, aggregate, binary, call, unary
@@ -363,10 +365,10 @@ class StreamReader:
         if read.access is Access.HOLD:
             return instance.values[-1][2] if instance.values else None
         if read.access is Access.TIME:
-            old = [value for _, time, value in instance.values if time <= run.time - read.amount]
-            return old[-1] if old else None
-        before = [value for step, _, value in instance.values if step < run.number]
-        return before[-read.amount] if len(before) >= read.amount else None
+            old = bisect_right(instance.values, run.time - read.amount, key=itemgetter(1))
+            return instance.values[old - 1][2] if old else None
+        before = bisect_left(instance.values, run.number, key=itemgetter(0))
+        return instance.values[before - read.amount][2] if before >= read.amount else None
 
     # ------------------------------------------------------------------------------------------ windows
 

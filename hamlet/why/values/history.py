@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, cast
 
 from hamlet.oracle.streams import Arguments, Event, Instance, Run, StreamReader
@@ -204,9 +205,9 @@ class Witness(StreamReader):
         life = self.history.life(target, self.run.number)
         if life is None:
             return last  # an instance that is gone takes its values with it
-        begin = max(life.spawned, 0)
-        steps = self.history.steps_with_values(target, begin, last)
-        return steps[-count] if len(steps) >= count else begin
+        begin, values = max(life.spawned, 0), life.instance.values
+        low, high = (bisect_left(values, each, key=itemgetter(0)) for each in (begin, last + 1))
+        return int(values[high - count][0]) if high - low >= count else begin
 
     def _window(self, read: ReadWindow) -> Any:
         window = self.run.program.windows[read.window]
