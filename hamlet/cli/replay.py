@@ -10,7 +10,7 @@ from types import FrameType
 import click
 
 from hamlet.cli.options import with_options
-from hamlet.errors import OptionError
+from hamlet.errors import OptionError, OutputError
 from hamlet.frontend.time_column import TIME
 from hamlet.input.live.sources import host_of
 from hamlet.output.live import FileSink, Sink, SocketSink, connector
@@ -62,14 +62,16 @@ def command(
     input_format: str | None,
     time_column: str,
     time_unit: str,
-) -> None:
+) -> int:
     """Send the lines of FILE, unchanged, at a rate or by their own times."""
     if (rate is None) == (speed is None):
         raise click.UsageError("give --rate N, lines per second, or --speed X, times as fast as the times in the file")
     pace = pace_of(file, rate, speed, input_format, time_column, time_unit)
     replay = Replay(file, pace)
+    heard: list[signal.Signals] = []
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
+    def stop(number: int, _frame: FrameType | None) -> None:
+        heard.append(signal.Signals(number))
         replay.stop()
 
     former = [(each, signal.signal(each, stop)) for each in (signal.SIGINT, signal.SIGTERM)]
@@ -77,11 +79,19 @@ def command(
     try:
         replay.run(sink.write_bytes)
         sink.close()
+    except OutputError as error:
+        if not heard:
+            raise
+        click.echo(str(error), err=True)
     finally:
         for number, handler in former:
             signal.signal(number, handler)
         if report:
             _say(replay)
+    if not heard:
+        return 0
+    click.echo(f"stopped by {heard[0].name} after {replay.lines} lines", err=True)
+    return 128 + heard[0]
 
 
 def _sink(target: str, asked: Callable[[], bool]) -> Sink:

@@ -117,6 +117,8 @@ def pace_of(
         If its form cannot be told.
     """
     first = _first_line(path)
+    if not first:
+        return lambda _line, _number: 0.0
     form = form or form_of(Path(path)) or sniffed(first) or "csv"
     head = 1 if form == "csv" else 0  # a header is sent with the first line
     if rate is not None:
@@ -125,16 +127,22 @@ def pace_of(
     times = time_text(form, first, called(time_column), path)
     if times is None:
         raise OptionError(f"{path} has no lines with times that could be read; give --rate")
-    return _ByTimes(times, speed, time_unit, path)
+    if form == "json" and times(first) is None:
+        raise DataError(f"{path}: the first event has no {time_column!r}; --time-column names the time column")
+    return _ByTimes(times, speed, time_unit, path, form == "csv")
 
 
 class _ByTimes:
-    def __init__(self, times: TimeText, speed: float, unit: str, path: str) -> None:
+    def __init__(self, times: TimeText, speed: float, unit: str, path: str, quoted: bool) -> None:
         self._times, self._speed, self._unit, self._path = times, Fraction(speed), unit, path
+        self._quoted = quoted
+        self._inside = False  # whether a value with a line break has begun
         self._begin: Fraction | int | None = None
 
     def __call__(self, line: bytes, number: int) -> float | None:
-        text = self._times(line) if line.strip() else None
+        text = self._times(line) if line.strip() and not self._inside else None
+        if self._quoted and line.count(b'"') % 2:
+            self._inside = not self._inside
         if text is None:
             return None
         seconds = seconds_in(text, self._unit)
@@ -146,8 +154,9 @@ class _ByTimes:
 
 
 def _first_line(path: str) -> bytes:
+    """The first line that is not empty."""
     try:
         with open(path, "rb") as file:
-            return file.readline()
+            return next(filter(bytes.strip, file), b"")
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}{similar_file(Path(path))}") from None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
 from hamlet.cli import main
-from tests.live.test_live_files import POLICY, running, stopped, until
+from tests.live.test_live_files import POLICY, hears, running, stopped, until
 from tests.live.test_live_pipe import given
 
 QUERY = "RETURN s, COUNT(*), SUM(B.v), MAX(B.f) PATTERN SEQ(A a, B+) WHERE [s] GROUP-BY s WITHIN 5 s SLIDE 2 s"
@@ -82,6 +83,7 @@ def test_lines_are_sent_unchanged(folder: Path, capfdbinary: pytest.CaptureFixtu
         ("a.csv", b"time,x\r\n1,\xc3\xa4\r\n1.5,2\r\n2,3"),
         ("a.log", b"# a log\n@1 p(1)\n p(2)\n@2 p(3)\n"),
         ("a.jsonl", b'{"time": 1}\n\n{"time":   1.25}\n{"time": 2}\n'),
+        ("b.csv", b'\n\nx,time\n"1,5",1\n"a\n2,9",2\nb,3\n'),
     ):
         (folder / name).write_bytes(text)
         for pace in (["--rate", "1000"], ["--speed", "10"]):
@@ -91,6 +93,35 @@ def test_lines_are_sent_unchanged(folder: Path, capfdbinary: pytest.CaptureFixtu
             found = re.search(rb"in ([\d.]+) s .*at most [\d.]+ ms behind\n$", err)
             assert found is not None
             assert pace[0] == "--rate" or float(found[1]) >= 0.1
+
+
+def test_nothing_is_sent_of_an_empty_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.csv").write_text("")
+    assert main(["replay", "a.csv", "--speed", "1"]) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("target", "told"), [("-", ""), ("unix:nobody.sock", "rows were not sent, since nobody listens")]
+)
+def test_a_stop(folder: Path, target: str, told: str) -> None:
+    (folder / "a.log").write_text("@1 p(1)\n@90 p(2)\n")
+    with running("replay", "a.log", "--speed", "1", "--to", target) as run:
+        until(lambda: hears(run.pid, signal.SIGTERM))
+        said = stopped(run)
+    assert told in said
+
+
+@pytest.mark.parametrize("blank", ["", "\n\r\n"])
+def test_files_are_merged_by_time_whatever_their_values(
+    blank: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "a.csv").write_text(blank + 'note,time,type,x\n"a, ""b""",1,publish,1\n"c, d",3,publish,3\n')
+    (folder / "b.jsonl").write_text(blank + '{"time": 2, "type": "publish", "x": 2}\n')
+    (folder / "c.csv").write_text(blank)
+    inputs = ["--input", "a.csv", "--input", "b.jsonl", "--input", "c.csv", "--checkpoint", "c"]
+    assert main([*POLICY, *inputs, "--output", "-", "--quiet"]) == 0
+    assert [json.loads(line)["x"] for line in capfd.readouterr().out.splitlines()] == [1, 2, 3]
 
 
 def test_a_rate_to_a_socket(folder: Path) -> None:
@@ -111,6 +142,7 @@ def test_a_rate_to_a_socket(folder: Path) -> None:
         (["none.log", "--rate", "1"], "cannot read none.log"),
         (["a.log", "--rate", "1", "--to", "ftp://x"], "--to is 'ftp://x'"),
         (["b.csv", "--speed", "1"], "there is no column 'time'"),
+        (["c.jsonl", "--speed", "1"], "the first event has no 'time'"),
     ],
 )
 def test_what_cannot_be_sent(
@@ -118,6 +150,7 @@ def test_what_cannot_be_sent(
 ) -> None:
     (folder / "a.log").write_text("@1 publish(1)\n")
     (folder / "b.csv").write_text("at\n1\n")
+    (folder / "c.jsonl").write_text('{"at": 1}\n')
     assert main(["replay", *arguments]) == 2
     assert message in capfd.readouterr().err
 

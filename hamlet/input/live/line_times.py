@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -98,8 +99,12 @@ def _of_csv(first: bytes, columns: Sequence[str], path: str, known: Sequence[str
     def time_in(line: bytes) -> str | None:
         if line == header:
             return None
+        if b'"' in line:  # a value may have the mark, too
+            text = line.decode(errors="replace").rstrip("\r\n")
+            values: list[str] = next(csv.reader([text], delimiter=delimiter), [])
+            return values[place] if len(values) > place else None
         fields = line.rstrip(b"\r\n").split(mark)
-        return fields[place].decode(errors="replace").strip('"') if len(fields) > place else None
+        return fields[place].decode(errors="replace") if len(fields) > place else None
 
     return time_in
 

@@ -82,7 +82,9 @@ class MergedFile(Source):
         assert self._stream is not None
         told = self._line_form
         header = self._stream.header
-        first = header if header is not None else self._data.split(b"\n", 1)[0]
+        first = header if header is not None else next(filter(bytes.strip, self._data.splitlines()), b"")
+        if not first:
+            return  # there are empty lines only so far
         form = told.form or self.form or sniffed(self._data) or "csv"
         self._quoted = form == "csv"
         try:
