@@ -171,9 +171,10 @@ def run_stream(
 
     None says that a pipe has to be read to its end, because a statement needs all rows: nothing was read then.
     """
+    from hamlet.patterns.match.leading_time import leading_column, reads_table
     from hamlet.patterns.match.run import parsed, tables_read  # bring in duckdb and sqlglot
     from hamlet.patterns.match.streamed import needs_all_rows
-    from hamlet.patterns.match.tenant import PatternTenant, statement_text, time_column
+    from hamlet.patterns.match.tenant import PatternTenant, statement_text
 
     script = parsed(text, options["dialect"], source)
     inputs, name = _one_table(given)
@@ -190,6 +191,8 @@ def run_stream(
     lateness = chosen.get("lateness", 0)
     chosen["lateness"] = int(lateness) if str(lateness).isdecimal() else lateness
     texts = [statement_text(script, each) for each in script.statements]
+    plain = [all(reads_table(script.text, clause) for clause in each.clauses) for each in script.statements]
+    times = [leading_column([each]) if whole else None for each, whole in zip(script.statements, plain, strict=True)]
 
     def tenants(states: States) -> list[PatternTenant]:
         return [
@@ -201,11 +204,12 @@ def run_stream(
                 names=live.names,
                 delimiter=options.get("delimiter"),
                 saved=next(states, None),
+                time=time,
             )
-            for place, each in enumerate(texts, 1)
+            for place, (each, time) in enumerate(zip(texts, times, strict=True), 1)
         ]
 
-    column = time_column(script)
+    column = leading_column(script.statements)
     lines = LineForm(options["input_format"], called(None) if column is None else (column,), "s", live.names)
     from hamlet.cli.live import drive  # with all that reads and writes streams
 

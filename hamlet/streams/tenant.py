@@ -209,6 +209,7 @@ class _JsonEvents(Lines):
         kind = table.schema.field(time).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind)):
             raise BadLineError(f"{time!r} holds {kind}, which is no time")
+        _check_texts(time, table.column(time))
         for each in self._inputs:
             if each.name not in table.schema.names:
                 continue
@@ -278,9 +279,7 @@ class _CsvEvents(Lines):
         times = table.column(self._time)
         if times.null_count or "" in set(times.to_pylist()):
             raise BadLineError(f"there is no {self._time}")
-        wrong = next((each for each in times.to_pylist() if not _may_be_time(each)), None)
-        if wrong is not None:
-            raise BadLineError(f"{self._time} is {wrong!r}, which is no time")
+        _check_texts(self._time, times)
         return _Events(table, True)
 
     def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -312,6 +311,13 @@ class _CsvEvents(Lines):
 
 def _plain(column: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _check_texts(time: str, texts: pa.ChunkedArray) -> None:
+    """Raise BadLineError where a text is no time."""
+    wrong = next((each for each in texts.to_pylist() if isinstance(each, str) and not _may_be_time(each)), None)
+    if wrong is not None:
+        raise BadLineError(f"{time} is {wrong!r}, which is no time")
 
 
 def _may_be_time(text: str) -> bool:

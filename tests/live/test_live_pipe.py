@@ -133,11 +133,24 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_bad_rows(task: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def no_time(task: str, time: bytes) -> bytes:
+    """A line with another time than one."""
+    line = TASKS[task][2] % (5, 5)
+    return line.replace(b'"time": 5', b'"time": ' + time) if "json" in task else line.replace(b"5", time, 1)
+
+
+@pytest.mark.parametrize(
+    ("task", "bad"),
+    [
+        *BAD.items(),
+        *((task, no_time(task, b"null" if "json" in task else b"")) for task in TASKS if task != "monpoly"),
+        *((task, no_time(task, b'"noon"')) for task in TASKS if "json" in task and "pattern" not in task),
+    ],
+)
+def test_bad_rows(task: str, bad: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     arguments, head, line = TASKS[task]
     good = [line % (at, at) for at in range(1, 9)]
-    data = head + b"".join([*good[:4], BAD[task], *good[4:]])
+    data = head + b"".join([*good[:4], bad, *good[4:]])
     for mode in ("fail", "error"):
         given(monkeypatch, data)
         assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--bad-rows", mode]) == 2

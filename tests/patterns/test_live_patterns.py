@@ -16,6 +16,8 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
+from hamlet.errors import WorkloadError
+from hamlet.matching import Matcher
 from hamlet.patterns.match.tenant import PatternTenant
 
 RISES = """SELECT k, f, n, s FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts
@@ -132,3 +134,34 @@ def test_a_file_in_the_place_of_a_text(tmp_path: Path, capsys: pytest.CaptureFix
     path.write_text(RISES)
     assert main(["sql", str(path), "--input", str(tmp_path / "t.jsonl")]) == 2
     assert f"{path} is a file; hamlet run {path} runs it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_row_without_a_time_is_a_bad_one(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = {
+        "json": '{"v": 0}\n{"time": 1, "v": 1}\n{"time": null, "v": 2}\n{"time": 3, "v": 3}\n',
+        "csv": "time,v\n,0\n1,1\n,2\n3,3\n",
+    }
+    source = tmp_path / f"rows.{form}"
+    source.write_text(lines[form])
+    text = "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY time MEASURES SUM(v) AS s PATTERN (a b) DEFINE b AS v > a.v)"
+    go = ["sql", text, "--input-format", form, "--input", "e=-", "--output", "-"]
+    with source.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert main([*go, "--bad-rows", "drop"]) == 0
+    seen = capsys.readouterr()
+    assert json.loads(seen.out) == {"s": 4}
+    assert "2 bad rows" in seen.err
+    with source.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert main(go) == 2
+    assert f"standard input:{1 if form == 'json' else 2}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("clause", ["ORDER BY tim", "PARTITION BY tim ORDER BY time"])
+def test_a_matcher_names_the_place_of_a_column_that_is_not_there(clause: str) -> None:
+    text = f"SELECT * FROM e MATCH_RECOGNIZE ({clause} MEASURES COUNT(*) AS n PATTERN (a) DEFINE a AS v > 1)"
+    with pytest.raises(WorkloadError, match=r'<sql>:1:\d+: Referenced column "tim" not found'):
+        Matcher(text, pa.schema([("time", pa.int64()), ("v", pa.int64())]))

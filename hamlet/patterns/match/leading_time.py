@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,6 +13,23 @@ import pyarrow as pa
 from hamlet.errors import OptionError
 from hamlet.input.ticks import Lateness, seconds_of, ticks_of, time_in_ticks
 from hamlet.language.schema import Clock
+from hamlet.patterns.clause.statement import Statement
+from hamlet.patterns.clause.tree import Clause
+from hamlet.patterns.match.evaluate import output_name
+
+_TABLE = re.compile(r"\w+(\s+(AS\s+)?\w+)?\s*", re.IGNORECASE)
+
+
+def reads_table(text: str, clause: Clause) -> bool:
+    """Whether a clause reads a table as it is given."""
+    return _TABLE.fullmatch(text, clause.source.start, clause.source.end) is not None
+
+
+def leading_column(statements: Sequence[Statement]) -> str | None:
+    """The column that all clauses are ordered by first, where there is one."""
+    clauses = [clause for each in statements for clause in each.clauses if clause.order]
+    found = {output_name(each.order[0].expression) for each in clauses}
+    return found.pop() if len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ reaches the end of the rows that are known.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date, timedelta
@@ -56,7 +55,7 @@ from hamlet.patterns.match.evaluate import (
     skip_message,
 )
 from hamlet.patterns.match.host import Host, HostError, quoted
-from hamlet.patterns.match.leading_time import LeadingTime
+from hamlet.patterns.match.leading_time import LeadingTime, reads_table
 from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import StatementRun, parsed, the_table
 from hamlet.patterns.match.search import Searching
@@ -160,15 +159,15 @@ class Matcher(Monitor):
         self._partitions: dict[str, _Partition] = {}
         self._mark: Any = None  # no row before it comes any more
         self._counts = {"events": 0, "late_events": 0, "rows": 0}
+        self.rows_schema = self._shown_schema()  # with all that the host says against the text
         empty = self._sourced(schema.empty_table())
         order = self._meaning.order
         self._time = LeadingTime(order[0].text, self._time_of(empty), chosen.time_unit) if order else None
         self._pending = self._live = empty
-        self.rows_schema = self._shown_schema()
         self._direct: Direct | None = None  # what takes rows one by one, while it does
         clock = None if self._time is None else self._time.clock
         self._earlier = 0 if clock is None else ticks_of(chosen.lateness, clock)
-        self.goes_directly = self._is_whole() and self._made_direct() is not None
+        self.goes_directly = reads_table(self._sql, self._meaning.clause) and self._made_direct() is not None
 
     # The statement.
 
@@ -200,11 +199,6 @@ class Matcher(Monitor):
         self._host.connection.unregister(self._table_name)
         self._host.register(self._table_name, rows)
         return self._host.arrow(self._inner_query())
-
-    def _is_whole(self) -> bool:
-        """Whether the clause reads the table as it is pushed."""
-        span = self._meaning.clause.source
-        return re.fullmatch(r"\w+(\s+(AS\s+)?\w+)?\s*", self._sql[span.start : span.end], re.IGNORECASE) is not None
 
     def _made_direct(self) -> Direct | None:
         outer = self._run._translate(self._outer)

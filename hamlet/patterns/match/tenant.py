@@ -8,23 +8,49 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, Span
-from hamlet.input.live.table_lines import Columns
+from hamlet.input.live.table_lines import BadLineError, Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import widen
 from hamlet.patterns.clause.statement import Script, Statement
-from hamlet.patterns.match.evaluate import output_name
 from hamlet.patterns.match.matcher import Matcher
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
 
 class _NoKey(SortKey):
-    """Tables have no column that each row must have."""
+    """No column has to be a time of the kinds that other notations have."""
 
     @property
     def names(self) -> list[str]:
         """No names."""
         return []
+
+
+class _Columns(Columns):
+    """The columns of a table; a row without a time is no row.
+
+    Parameters
+    ----------
+    time : str or None
+        The column that rows are ordered by first, in any case; None where that is an expression.
+    """
+
+    def __init__(self, time: str | None) -> None:
+        super().__init__(_NoKey(""), "")
+        self.types.clear()
+        self._time = time
+
+    def check(self, table: pa.Table) -> None:
+        """Raise BadLineError where a row has no time."""
+        super().check(table)
+        if self._time is None:
+            return
+        names = [*table.schema.names, *self.types]
+        for name in {each for each in names if each.lower() == self._time.lower()} or {self._time}:
+            if name not in table.schema.names:
+                raise BadLineError(f"there is no {name!r}")
+            if table.column(name).null_count:
+                raise BadLineError(f"{name!r} is NULL")
 
 
 class PatternTenant(MonitorTenant):
@@ -43,6 +69,8 @@ class PatternTenant(MonitorTenant):
         The columns and the delimiter of CSV, where they are given.
     saved : bytes, optional
         From `save`.
+    time : str, optional
+        The column that rows are ordered by first; a row without it is a bad one.
     """
 
     kind = "query"
@@ -59,12 +87,12 @@ class PatternTenant(MonitorTenant):
         names: Sequence[str] | None = None,
         delimiter: str | None = None,
         saved: bytes | None = None,
+        time: str | None = None,
     ) -> None:
         self.names: Sequence[str] = [name]
         self.named = named
         self._sql, self._options, self._named, self._delimiter = text, options, names, delimiter
-        self.known = Columns(_NoKey(""), "")
-        self.known.types.clear()
+        self.known = _Columns(time)
         self.monitor = None
         if saved:
             self.monitor = Matcher.restore(text, saved)
@@ -139,10 +167,3 @@ def statement_text(script: Script, statement: Statement) -> str:
     span: Span = statement.span
     before = "".join("\n" if each == "\n" else " " for each in script.text[: span.start])
     return before + script.text[span.start : span.end]
-
-
-def time_column(script: Script) -> str | None:
-    """The column that all clauses are ordered by first, where there is one."""
-    clauses = [clause for each in script.statements for clause in each.clauses if clause.order]
-    found = {output_name(each.order[0].expression) for each in clauses}
-    return found.pop() if len(found) == 1 else None
