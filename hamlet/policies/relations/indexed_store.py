@@ -74,7 +74,7 @@ class Store:
             begin = end
 
     def _open(self, room: int) -> None:
-        """Begin another segment; where there are many, or few rows of them live, the others become one."""
+        """Begin another segment; where there are many, the oldest two become one."""
         while len(self._segments) >= _MOST:
             self._merge(self._segments[:2])
         self._segments.append(_Segment(self._width, max(room, _ROOM), self._begun))
