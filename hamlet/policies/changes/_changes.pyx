@@ -301,3 +301,30 @@ cdef class Index:
 cdef Block first_block(int64_t point, Block block, set held):
     """The first block of a child whose relation at the time-point before is known."""
     return netted(point, list(held), [] if block is None else list(block.come)) if held else block
+
+
+cdef int count_begun(dict counts, rows, list come) except -1:
+    """Count one more stretch of each row; those that hold from now on come. An end may have been counted before."""
+    cdef Py_ssize_t count
+    for row in rows:
+        count = counts.get(row, 0) + 1
+        if count == 1:
+            come.append(row)
+        if count:
+            counts[row] = count
+        else:
+            del counts[row]
+    return 0
+
+
+cdef int count_ended(dict counts, rows, list gone) except -1:
+    """Count one stretch of each row less; those that hold no more are gone."""
+    cdef Py_ssize_t count
+    for row in rows:
+        count = counts.get(row, 0) - 1
+        if count:
+            counts[row] = count
+        else:
+            del counts[row]
+            gone.append(row)
+    return 0

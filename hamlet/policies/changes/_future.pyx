@@ -5,7 +5,16 @@ from operator import itemgetter
 
 from libc.stdint cimport int64_t
 
-from hamlet.policies.changes._changes cimport Block, Line, Operator, Queue, first_block, key_of
+from hamlet.policies.changes._changes cimport (
+    Block,
+    Line,
+    Operator,
+    Queue,
+    count_begun,
+    count_ended,
+    first_block,
+    key_of,
+)
 
 
 cdef class Future(Operator):
@@ -60,27 +69,12 @@ cdef class Future(Operator):
 
     cdef int decide(self, int64_t point) except -1:
         cdef list gone = [], come = []
-        cdef dict counts = self.counts
-        cdef Py_ssize_t count
         starts, ends = _taken(self.starts, point), _taken(self.ends, point)
         if starts is not None:
             self.coming -= len(starts)
-            for row in starts:
-                count = counts.get(row, 0) + 1
-                if count == 1:
-                    come.append(row)
-                if count:
-                    counts[row] = count
-                else:
-                    del counts[row]
+            count_begun(self.counts, starts, come)
         if ends is not None:
-            for row in ends:
-                count = counts.get(row, 0) - 1
-                if count:
-                    counts[row] = count
-                else:
-                    del counts[row]
-                    gone.append(row)
+            count_ended(self.counts, ends, gone)
         return self.emit(point, gone, come)
 
     @property

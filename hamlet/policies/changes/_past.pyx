@@ -5,7 +5,18 @@ from operator import itemgetter
 
 from libc.stdint cimport int64_t
 
-from hamlet.policies.changes._changes cimport UNBOUNDED, Block, Index, Line, Operator, Queue, first_block, key_of
+from hamlet.policies.changes._changes cimport (
+    UNBOUNDED,
+    Block,
+    Index,
+    Line,
+    Operator,
+    Queue,
+    count_begun,
+    count_ended,
+    first_block,
+    key_of,
+)
 
 
 cdef class Shift(Operator):
@@ -361,8 +372,6 @@ cdef class Historically(Operator):
     cdef int at(self, Line line, int64_t point, Block one, Block two) except -1:
         cdef list gone = [], come = []
         cdef int64_t now = line.at(point)
-        cdef dict counts = self.counts
-        cdef Py_ssize_t count
         if one is not None:
             self.now.difference_update(one.gone)
             self.now.update(one.come)
@@ -375,22 +384,9 @@ cdef class Historically(Operator):
         while self.enter and self.enter[0][0] < now:
             entered = self.enter.popleft()[1]
             self.coming -= len(entered)
-            for row in entered:
-                count = counts.get(row, 0) + 1
-                if count == 1:
-                    come.append(row)
-                if count:
-                    counts[row] = count
-                else:
-                    del counts[row]
+            count_begun(self.counts, entered, come)
         while self.leave and self.leave[0][0] <= now:
-            for row in self.leave.popleft()[1]:
-                count = counts.get(row, 0) - 1
-                if not count:
-                    gone.append(row)
-                    del counts[row]
-                else:
-                    counts[row] = count
+            count_ended(self.counts, self.leave.popleft()[1], gone)
         return self.emit(point, gone, come)
 
     @property
