@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hamlet.language.query import AttributeType  # with all of the language
 
 MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
+END_OF_TIME = MOST_TICKS + 1  # behind all events
 NO_TIME = -(1 << 63)  # in place of ticks, where arrays hold them: the edges of a window over everything
 
 

@@ -20,7 +20,7 @@ from hamlet.input.columns import values_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
-from hamlet.language.schema import MOST_TICKS, Clock, Schema
+from hamlet.language.schema import END_OF_TIME, Clock, Schema
 from hamlet.notation.notation import Row, Work
 from hamlet.output.columnar import dicts_of
 from hamlet.runtime.arrivals import Arrivals
@@ -32,7 +32,6 @@ from hamlet.runtime.reorder_buffer import Place
 from hamlet.runtime.sizes import Size, bytes_of
 
 COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
-_END_OF_TIME = MOST_TICKS + 1
 _LOW = -(2**62)
 _FIELDS = ("options", "stream", "promise", "held", "schema", "state", "expected")
 
@@ -189,8 +188,8 @@ class StepMonitor(Monitor):
 
     def _ended(self) -> list[pa.RecordBatch]:
         with self._working():
-            self.buffer.promise(_END_OF_TIME)
-            return self._stepped(self.buffer.release(_END_OF_TIME))
+            self.buffer.promise(END_OF_TIME)
+            return self._stepped(self.buffer.release(END_OF_TIME))
 
     def _released(self) -> list[pa.RecordBatch]:
         watermark = self.buffer.watermark

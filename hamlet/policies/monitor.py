@@ -11,7 +11,7 @@ import pyarrow as pa
 from hamlet.errors import HamletError
 from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
-from hamlet.language.schema import MOST_TICKS, Clock, Schema
+from hamlet.language.schema import END_OF_TIME, Clock, Schema
 from hamlet.output.columnar import dicts_of
 from hamlet.policies.analysis.bare_bounds import notes_of_bounds
 from hamlet.policies.analysis.policy import Policy
@@ -30,7 +30,6 @@ from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import made_of, takes
 
-_END_OF_TIME = MOST_TICKS + 1
 Rows = tuple[int, pa.RecordBatch]  # the place of a policy, and rows of it
 
 
@@ -166,7 +165,7 @@ class Monitor(Protocol):
         if held is not None:
             if not arriving.adopt(held, schema):
                 return None
-            self._buffer.release(_END_OF_TIME)
+            self._buffer.release(END_OF_TIME)
         return arriving
 
     def _as_columns(self) -> None:
@@ -210,8 +209,8 @@ class Monitor(Protocol):
     def _ended(self) -> list[Rows]:
         with self._working():
             self._as_columns()
-            self._buffer.promise(_END_OF_TIME)
-            rows = self._processed(self._buffer.release(_END_OF_TIME), None)
+            self._buffer.promise(END_OF_TIME)
+            rows = self._processed(self._buffer.release(END_OF_TIME), None)
             return [*rows, *self._runner.close()]
 
     def _held(self) -> tuple[int, int]:

@@ -12,11 +12,11 @@ import pyarrow as pa
 from hamlet.errors import DataError, LateError
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import Int64Array
+from hamlet.language.schema import MOST_TICKS
 from hamlet.policies.logs._tokens import LogMistake, LogScanner
 from hamlet.policies.logs.reader import KINDS, LARGEST, LogChunk, LogFile, Predicate, column_behind, scanned
 
 _BEGUN = re.compile(rb"@\s*(-?\d+)\s")  # an open time-point whose time is known
-_MOST_TICKS = 1 << 61
 
 
 class LogLines(LogFile):
@@ -114,7 +114,7 @@ class LogLines(LogFile):
         self._before = column_behind(block, taken, self._before)
         self._lines += block.count(b"\n", 0, taken)
         begun = _BEGUN.match(self._open)
-        self.begun = int(begun[1]) if begun is not None and abs(int(begun[1])) < _MOST_TICKS else None
+        self.begun = int(begun[1]) if begun is not None and abs(int(begun[1])) < MOST_TICKS else None
         yield from self._taken(taken)
 
     def _taken(self, offset: int) -> Iterator[LogChunk]:
