@@ -15,7 +15,7 @@ from hamlet.input.events import EventSource, open_events
 from hamlet.input.mistyped import with_values
 from hamlet.planner.workload import Workload, mistaken_row_names, mistakes
 
-_OF_EVENTS = (".csv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".bz2")
+_OF_EVENTS = (".csv", ".tsv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".bz2")
 
 
 def load(

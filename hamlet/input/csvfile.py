@@ -22,7 +22,7 @@ import pyarrow.csv as pa_csv
 from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream, from_texts, scalar
 from hamlet.input.clocked import batch_of
-from hamlet.input.csvform import CsvForm, Dropped, fields
+from hamlet.input.csvform import CsvForm, Dropped, repeated_column, told_better, uneven_row
 from hamlet.input.input_schema import other_type
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import FORMS, as_seconds, nanoseconds_of
@@ -108,8 +108,7 @@ class CsvFile:
         def bad(row: pa_csv.InvalidRow) -> str:
             if told:
                 line = f"line {row.number}: " if row.number is not None else ""
-                text = row.text if len(row.text) <= 60 else f"{row.text[:57]}..."
-                self.dropped.add(f"{line}{fields(row.actual_columns)} in place of {row.expected_columns}, {text!r}")
+                self.dropped.add(f"{line}{uneven_row(row.actual_columns, row.expected_columns, row.text)}")
             return "skip"
 
         handler = bad if self._drops else None
@@ -183,12 +182,11 @@ class CsvFile:
             raise DataError(f"{self.name}:1: the header is not UTF-8 text: {error.reason}") from error
         except pa.ArrowException as error:
             self._raise_unreadable(error)
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise DataError(f"{self.name}: the header names the column {repeated[0]!r} more than once")
+        if (repeated := repeated_column(names)) is not None:
+            raise DataError(f"{self.name}: {repeated}")
         if self._key.time not in names:
             self._look_at_header(names)
-        types = {field.name: preferred(field.type) for field in schema}
+        types = {field.name: preferred(field.type) for field in schema if field.name}  # spreadsheets give empty columns
         types |= {name: pa.string() for name in self._texts if name in types and name not in self._key.names}
         for name in self._known:
             if name not in types:
@@ -357,11 +355,13 @@ class CsvFile:
                     pass
             except pa.ArrowException as again:
                 problem = str(again)
+        if "Empty CSV" in problem:
+            raise DataError(f"{self.name} is empty") from error
         found = _BAD_ROW.search(problem)
         if found is None:
             raise DataError(f"{self.name} cannot be read as CSV: {problem}") from error
         line = f":{found['line']}" if found["line"] else ""
-        raise DataError(f"{self.name}{line}: {found['problem'][:200]}") from error
+        raise DataError(f"{self.name}{line}: {told_better(found['problem'], int(found['line'] or 0))}") from error
 
     def _refuse_long_integers(self) -> None:
         """Integers of more than 64 bits would be read as doubles, and different keys as equal ones."""

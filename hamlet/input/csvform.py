@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
 
 from hamlet.arrays import pa
-from hamlet.errors import OptionError
+from hamlet.errors import OptionError, option
 from hamlet.input.missing import MissingColumns, check_missing
 
 BadRows = Literal["error", "drop"]
 MARKS = (",", ";", "\t", "|")
 SHOWN = 3  # rows that were dropped
+_UNEVEN = re.compile(r"Expected (\d+) columns, got (\d+)(?:: (.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class CsvForm:
                 header = file.readline(1 << 16).decode("utf-8", "replace")
         except (OSError, EOFError):
             return ","
+        if path.suffix.lower() == ".tsv" and "\t" in header:
+            return "\t"
         if "," in header:
             return ","
         return max(MARKS, key=header.count) if any(mark in header for mark in MARKS) else ","
@@ -84,6 +89,40 @@ def _opened(path: Path) -> IO[bytes]:
 def fields(count: int) -> str:
     """A number of fields."""
     return "1 field" if count == 1 else f"{count:,} fields"
+
+
+def repeated_column(names: Sequence[str]) -> str | None:
+    """What is wrong with a header that has a name twice; columns without a name do not count."""
+    repeated = sorted({name for name in names if name and names.count(name) > 1})
+    return f"the header names the column {repeated[0]!r} more than once; rename one of them" if repeated else None
+
+
+def uneven_row(fields_found: int, names: int, text: str) -> str:
+    """What is wrong with a row of too many or too few fields."""
+    shown = text if len(text) <= 60 else f"{text[:57]}..."
+    return f"{fields(fields_found)} in place of {names}, {shown!r}"
+
+
+def told_better(problem: str, line: int | None = None) -> str:
+    """What Arrow says of a row of CSV; of one with too many or too few fields with what may be the reason.
+
+    Parameters
+    ----------
+    problem : str
+    line : int, optional
+        Where the row begins.
+    """
+    found = _UNEVEN.search(problem)
+    if found is None:
+        return problem[:200]
+    names, count, text = int(found[1]), int(found[2]), found[3] or ""
+    if text.count('"') % 2:
+        hint = "a quotation mark is opened and not closed"
+    elif line == 2 and names < count:
+        hint = "the first line must name the columns; remove what stands above them"
+    else:
+        hint = f"{option('bad_rows', 'drop')} leaves such rows out, and counts them"
+    return f"{uneven_row(count, names, text)}\nhint: {hint}"
 
 
 @dataclass

@@ -28,6 +28,18 @@ def year_of(ticks: int, unit: str) -> int | None:
         return None
 
 
+def _date(ticks: int) -> str | None:
+    """The day or time that the digits of a number may mean, as in 20240305 or 20240305093000."""
+    for form, shown in (("%Y%m%d", "%Y-%m-%d"), ("%Y%m%d%H%M%S", "%Y-%m-%d %H:%M:%S")):
+        try:
+            found = datetime.datetime.strptime(str(ticks), form)
+        except ValueError:
+            continue
+        if len(found.strftime(form)) == len(str(ticks)) and _EARLIEST <= found.year <= _LATEST:
+            return found.strftime(shown)
+    return None
+
+
 def unit_doubt(ticks: int, clock: Clock) -> str | None:
     """What is odd about a time if it is read as since 1970, where another unit would make it an ordinary one.
 
@@ -48,6 +60,11 @@ def unit_doubt(ticks: int, clock: Clock) -> str | None:
     year = year_of(ticks, clock.unit)
     if year is not None and _EARLIEST <= year <= _LATEST:
         return None
+    date = _date(ticks)
+    if date is not None:
+        return (
+            f"the first event is at {ticks}, which is read as {clock.unit} since 1970; if it means {date}, write it so"
+        )
     for unit in UNITS_PER_SECOND:
         other = year_of(ticks, unit)
         if other is not None and _EARLIEST <= other <= _LATEST:

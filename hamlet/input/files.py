@@ -133,6 +133,8 @@ def check_first_bytes(path: Path, kind: str) -> None:
         raise DataError(f"{path} is empty")
     if kind != "parquet" and first in _WIDE_MARKS:
         raise DataError(f"{path} is UTF-16 text; save it as UTF-8")
+    if path.suffix.lower() == ".gz" and first != _GZIP:
+        raise DataError(f"{path} is not compressed with gzip, as its name says; give it a name without .gz")
     if first == _GZIP and path.suffix.lower() != ".gz":
         raise DataError(f"{path} is compressed with gzip; give it a name that ends in .gz, such as {path.name}.gz")
 

@@ -11,11 +11,13 @@ _EXTENSIONS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".csv": "csv",
+    ".tsv": "csv",
     ".json": "json",
     ".jsonl": "json",
     ".ndjson": "json",
 }
 COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 NOT_UNPACKED = (".xz", ".zip", ".7z", ".lz4", ".tar", ".tgz", ".rar", ".z")
 
 
@@ -39,6 +41,8 @@ def format_of(path: Path, input_format: str | None) -> str:
         )
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
+    if suffixes and suffixes[-1] in _SPREADSHEETS:
+        raise OptionError(f"{path} is a spreadsheet, which is not read here; save its sheet as CSV, in UTF-8")
     found = _EXTENSIONS.get(suffixes[-1]) if suffixes else None
     if found is None:
         raise OptionError(

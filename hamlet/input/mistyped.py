@@ -1,4 +1,4 @@
-"""Which value keeps a column from being numbers: for a condition that compares a column of text with a number."""
+"""Which value keeps a column from being numbers: for a comparison with a number, and a sum, over a column of text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from hamlet.errors import Diagnostic, WorkloadError
 from hamlet.input.events import EventSource
 from hamlet.input.widening import is_text
 
-_COMPARED = re.compile(r'\.("(?:[^"]|"")+"|\w+) \(STRING\) cannot be compared with .* \((?:INT|DOUBLE)\)')
+_NAME = r'\.("(?:[^"]|"")+"|\w+)'
+_COMPARED = re.compile(rf"{_NAME} \(STRING\) cannot be compared with .* \((?:INT|DOUBLE)\)")
+_ADDED = re.compile(rf"(?:SUM|AVG) takes .*{_NAME} is STRING")
+_COMMA = re.compile(r"[+-]?[\d. ]*\d,\d+")
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
 def with_values(error: WorkloadError, source: EventSource) -> WorkloadError:
-    """Add to an error about text compared with a number the column's first value that is no number."""
+    """Add to an error about text where numbers are meant the column's first value that is no number."""
     if not source.repeatable:
         return error
     return WorkloadError(_told(each, source) for each in error.diagnostics)
 
 
 def _told(diagnostic: Diagnostic, source: EventSource) -> Diagnostic:
-    found = _COMPARED.search(diagnostic.message)
+    found = _COMPARED.search(diagnostic.message) or _ADDED.search(diagnostic.message)
     if found is None:
         return diagnostic
     name = found[1][1:-1].replace('""', '"') if found[1].startswith('"') else found[1]
@@ -39,6 +42,8 @@ def _told(diagnostic: Diagnostic, source: EventSource) -> Diagnostic:
         if place >= 0:
             text = texts[place].as_py()
             hint = f"the first value of {name} that is not a number is {text!r}, in row {row + place} by time"
+            if _COMMA.fullmatch(text.strip()):
+                return replace(diagnostic, hint=f"{hint}; numbers are written with a point, as in 20.5")
             return replace(diagnostic, hint=hint if diagnostic.hint is None else f"{hint}; {diagnostic.hint}")
         row += batch.num_rows
     return diagnostic

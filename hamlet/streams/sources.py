@@ -18,7 +18,7 @@ import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, similar_file
 from hamlet.input.buffers import filled, from_texts, scalar
-from hamlet.input.csvform import CsvForm, Dropped, fields
+from hamlet.input.csvform import CsvForm, Dropped, repeated_column, told_better, uneven_row
 from hamlet.input.events import EventSource
 from hamlet.input.files import ParquetFile, check_first_bytes, event_files, matching, refuse_urls
 from hamlet.input.formats import format_of
@@ -135,10 +135,10 @@ class _Csv(Feed):
         self._form, self._mark = form, form.of(path)
         self._dropped = Dropped()
         with self._open(None) as reader:
-            found = reader.schema.names
+            found = [name for name in reader.schema.names if name]  # spreadsheets give empty columns
         self._real = {name.strip(): name for name in found}
         if len(self._real) < len(found):
-            raise DataError(f"{self.name}: there are several columns with one name; names must differ")
+            raise DataError(f"{self.name}: {repeated_column([name.strip() for name in found])}")
         self.names = list(self._real)
         self._time = time_column_of(self.names, time_column, self.name)
         self._inputs = [each for each in inputs if each.name in self._real]
@@ -152,8 +152,7 @@ class _Csv(Feed):
         return self._dropped
 
     def _bad(self, row: pa_csv.InvalidRow) -> str:
-        text = row.text if len(row.text) <= 60 else f"{row.text[:57]}..."
-        self._dropped.add(f"{fields(row.actual_columns)} in place of {row.expected_columns}, {text!r}")
+        self._dropped.add(uneven_row(row.actual_columns, row.expected_columns, row.text))
         return "skip"
 
     def unreadable(self) -> dict[str, str]:
@@ -205,7 +204,8 @@ class _Csv(Feed):
         said = said if row is None else said.replace(row[0], "")
         place = re.search(r"In CSV column #(\d+): ", said)
         if place is None or columns is None:
-            return DataError(f"{file} cannot be read: {said}")
+            said = told_better(said.removeprefix("CSV parse error: "), None if row is None else int(row[1]))
+            return DataError(f"{file}: {said}")
         names = self.names or []  # Arrow counts the columns of the file, not those that are read
         which = names[int(place[1])] if int(place[1]) < len(names) else f"#{place[1]}"
         return DataError(

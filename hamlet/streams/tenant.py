@@ -11,6 +11,7 @@ import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, WorkloadError
 from hamlet.input.buffers import as_stream
+from hamlet.input.csvform import repeated_column
 from hamlet.input.json_line import object_of
 from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
@@ -247,8 +248,8 @@ class _CsvEvents(Lines):
 
     def _learn(self, names: list[str], delimiter: str) -> None:
         names = [each.strip() for each in names]
-        if len(set(names)) < len(names):
-            raise DataError(f"{self._name}: there are several columns with one name; names must differ")
+        if (repeated := repeated_column(names)) is not None:
+            raise DataError(f"{self._name}: {repeated}")
         self._names, self._delimiter = names, delimiter
         self._time = time_column_of(names, self._wanted_time, self._name)
         mistakes = column_errors(self._spec.program, dict.fromkeys(names))

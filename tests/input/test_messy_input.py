@@ -15,6 +15,8 @@ import pytest
 import hamlet
 from hamlet import streams
 from hamlet.cli import main
+from hamlet.input.doubts import unit_doubt
+from hamlet.input.events import open_events
 
 WORKLOAD = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100 s")
 ROWS = ["1,A,x", "2,B,y", "3,B,z"]
@@ -314,3 +316,42 @@ def test_a_compression_that_is_not_read_is_named(tmp_path: Path, suffix: str) ->
     ):
         with pytest.raises(hamlet.OptionError, match=said):
             act()
+
+
+def test_files_by_their_names(tmp_path: Path) -> None:
+    text = "time\ttype\tname\n1\tA\tx, y\n2\tB\tx\n"
+    tabs = tmp_path / "e.tsv"
+    tabs.write_text(text)
+    assert [row["count"] for row in hamlet.run(WORKLOAD, tabs).rows()] == [1]
+    (tmp_path / "e.xlsx").write_bytes(b"PK")
+    with pytest.raises(hamlet.OptionError, match=r"e\.xlsx is a spreadsheet, .* save its sheet as CSV, in UTF-8"):
+        hamlet.run(WORKLOAD, tmp_path / "e.xlsx")
+    (tmp_path / "e.tsv.gz").write_text(text)
+    with pytest.raises(hamlet.DataError, match=r"e\.tsv\.gz is not compressed with gzip, as its name says"):
+        hamlet.run(WORKLOAD, tmp_path / "e.tsv.gz")
+
+
+def test_columns_without_a_name(tmp_path: Path) -> None:
+    path = csv(tmp_path / "e.csv", *(f"{row},," for row in ROWS), head="time,type,name,,")
+    assert [row["count"] for row in hamlet.run(WORKLOAD, path).rows()] == [3]
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("1.234,5", "'1.234,5', in row 2 by time; numbers are written with a point, as in 20.5"),
+        ("n/a", "'n/a', in row 2 by time; write COUNT"),
+    ],
+)
+def test_what_keeps_a_column_from_being_summed(value: str, hint: str, tmp_path: Path) -> None:
+    path = csv(tmp_path / "e.csv", "1;A;2", f"2;A;{value}", head="time;type;v")
+    workload = hamlet.Workload.parse("RETURN SUM(A.v) PATTERN A WITHIN 100 s")
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        hamlet.run(workload, path)
+    assert f"hint: the first value of v that is not a number is {hint}" in str(caught.value)
+
+
+@pytest.mark.parametrize(("time", "meant"), [("20240305", "2024-03-05"), ("20240305093000", "2024-03-05 09:30:00")])
+def test_dates_that_are_read_as_numbers(time: str, meant: str, tmp_path: Path) -> None:
+    clock = open_events(csv(tmp_path / "e.csv", f"{time},A,x")).schema.clock
+    assert f"if it means {meant}, write it so" in (unit_doubt(int(time), clock) or "")

@@ -96,8 +96,15 @@ def test_csv_times(folder: Path) -> None:
     ("text", "message"),
     [
         ("", r"a\.csv is empty"),
-        ("time,type\n1,A\n2\n", r"a\.csv:3: Expected 2 columns, got 1: 2"),
-        ("time,type\n" + "1,A\n" * MANY + "2,A,B\n", rf"a\.csv:{MANY + 2}: Expected 2 columns, got 3"),
+        ("\n\n", r"a\.csv is empty"),
+        ("time,type\n1,A\n2\n", r"a\.csv:3: 1 field in place of 2, '2'\nhint: bad_rows='drop' leaves such rows out"),
+        ("time,type\n" + "1,A\n" * MANY + "2,A,B\n", rf"a\.csv:{MANY + 2}: 3 fields in place of 2, '2,A,B'"),
+        (
+            "sep=;\ntime;type;x\n1;A;2\n",
+            r"a\.csv:2: .*\nhint: the first line must name the columns; remove what stands",
+        ),
+        ('time,type,x\n1,"A,3\n2,A,3\n', r"hint: a quotation mark is opened and not closed"),
+        ("time,type,,\n1,A,,\nx,A,,\n", r"a\.csv:3: the time column 'time' holds 'x'"),
         ("time,type\n" + "1,A\n" * MANY + "zz,A\n", rf"a\.csv:{MANY + 2}: the time column 'time' holds 'zz'; it must"),
         ("time,type\nx,A\n", r"a\.csv:2: the time column 'time' holds 'x'; it must hold integers"),
         ("time,type\n1,A\nx,A\n", r"a\.csv:3: the time column 'time' holds 'x'; it must hold integers"),

@@ -636,3 +636,26 @@ def test_ties_in_the_order_of_an_aggregate_keep_that_of_the_match(mode: str) -> 
     lists = [row["l"] for row in hamlet.sql(text, {"t": table}).rows()]
     assert len(lists) == 5
     assert all(each == sorted(each, key=lambda i: (-(i % 2), i)) for each in lists)
+
+
+def test_rows_of_csv_that_do_not_fit(tmp_path: Path) -> None:
+    """The host by itself takes the longest row for all there is, or a row with a fraction behind many for an error."""
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY time MEASURES SUM(v) AS s PATTERN (a+) DEFINE a AS true)"
+    path = tmp_path / "t.csv"
+    path.write_text("time,v\n" + "".join(f"{time},1\n" for time in range(30_000)) + "30000,0.5\n")
+    assert hamlet.sql(text, {"t": path}).rows() == [{"s": 30_000.5}]
+    path.write_text("time,v\n1,2\n2,3\n3,4,5\n")
+    with pytest.raises(hamlet.DataError, match=r"t\.csv:4: 3 fields in place of 2, '3,4,5'"):
+        hamlet.sql(text, {"t": path})
+    path.write_text("time,v\n#1,2\n2,3\n")
+    assert hamlet.sql("SELECT * FROM t", {"t": path}).table().num_rows == 2
+
+
+def test_values_that_cannot_be_cast() -> None:
+    """The host fails when its rows are fetched, not when it is asked."""
+    table = pa.table({"time": range(5_000), "v": [*map(str, range(4_999)), "x"]})
+    for source, define in (("t", "CAST(v AS INT) > 5"), ("(SELECT time, CAST(v AS INT) AS v FROM t)", "v > 5")):
+        clause = f"ORDER BY time MEASURES MAX(v) AS v PATTERN (a) DEFINE a AS {define}"
+        text = f"SELECT * FROM {source} MATCH_RECOGNIZE ({clause})"
+        with pytest.raises(hamlet.HamletError, match="Could not convert string 'x' to INT32"):
+            hamlet.sql(text, {"t": table})

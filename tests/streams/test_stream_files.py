@@ -84,7 +84,12 @@ def test_whole_seconds_and_fractions(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("e.csv", "time,a\n1,1\n2,x\n", "e.csv:3: column 'a': CSV conversion error to int64: invalid value 'x'"),
-        ("e.csv", "time,a\n1,1\n2\n", "e.csv:3 cannot be read: CSV parse error: Expected 2 columns, got 1: 2"),
+        (
+            "e.csv",
+            "time,a\n1,1\n2\n",
+            "e.csv:3: 1 field in place of 2, '2'\nhint: bad_rows='drop' leaves such rows out",
+        ),
+        ("e.csv", "time,a,,a,\n1,1,,2,\n", "e.csv: the header names the column 'a' more than once; rename one of them"),
         ("e.csv", "\x1f\x8b", "e.csv is compressed with gzip"),
         (
             "e.jsonl",

@@ -26,6 +26,8 @@ READ = 1 << 20  # bytes that are read at once
 _QUICK = getattr(socket, "TCP_QUICKACK", None)  # of Linux
 _PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
 _LOOK = 0.05  # seconds between two looks at files that may have grown
+_FORMS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_FORMS |= {".arrow": "arrow", ".arrows": "arrow"}
 _WHOLE = (".parquet", ".pq", ".gz", ".bz2", ".zst")
 Place = dict[str, Any]
 _Identity = tuple[int, int]
@@ -442,8 +444,7 @@ def form_of(path: Path) -> str | None:
             f"{path} can be read as a whole only, and a stream is read as it comes: as csv, json, monpoly or arrow\n"
             "hint: leave out --follow, --checkpoint, --http and --clock"
         )
-    known = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".arrow": "arrow", ".arrows": "arrow"}
-    return known.get(path.suffix.lower())
+    return _FORMS.get(path.suffix.lower())
 
 
 def _since(path: Path, first: _Identity | None) -> list[tuple[Path, _Identity]]:

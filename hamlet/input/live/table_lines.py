@@ -20,7 +20,7 @@ from hamlet.errors import DataError
 from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
-from hamlet.input.csvform import MARKS
+from hamlet.input.csvform import MARKS, repeated_column, told_better
 from hamlet.input.json_line import MOST_BRACKETS, brackets_in, object_of
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.jsonfile import TIMES, ZONED, means
@@ -312,9 +312,8 @@ class CsvLines(Lines):
         self.names = names
 
     def _look_at_names(self, names: Sequence[str]) -> None:
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise DataError(f"{self._name}: the header names the column {repeated[0]!r} more than once")
+        if (repeated := repeated_column(names)) is not None:
+            raise DataError(f"{self._name}: {repeated}")
         self._columns.settle(names)
         for name, role in ((self._columns.key.time, "time"), (self._columns.key.order, "order")):
             if name and name not in names:  # tables of SQL have no such column
@@ -370,7 +369,10 @@ class CsvLines(Lines):
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self.names),
             parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in block),
             convert_options=pa_csv.ConvertOptions(
-                column_types=dict(types), null_values=NULLS, strings_can_be_null=False
+                column_types=dict(types),
+                include_columns=[name for name in self.names or () if name],
+                null_values=NULLS,
+                strings_can_be_null=False,
             ),
         )
         for place, field in enumerate(table.schema):
@@ -470,4 +472,4 @@ def _lines_in(block: bytes) -> int:
 
 def without_place(text: str) -> str:
     """Arrow's complaint without its counts of rows, which are those of a block."""
-    return re.sub(r"(CSV parse error: )?Row #\d+: ", "", text)[:200]
+    return told_better(re.sub(r"(CSV parse error: )?Row #\d+: ", "", text))

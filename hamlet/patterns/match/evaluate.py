@@ -355,9 +355,9 @@ def check_duration(meaning: Meaning, host: Host, reports: Reports) -> str:
     assert meaning.within is not None
     text, span = meaning.within.text, meaning.within.expression.span
     try:
-        kind = host.execute(f"DESCRIBE SELECT ({text}) AS d").fetchall()[0][1]
+        kind = host.rows(f"DESCRIBE SELECT ({text}) AS d")[0][1]
         zero = "INTERVAL 0 SECOND" if kind == "INTERVAL" else "0"
-        row = host.execute(f"SELECT ({text}) IS NULL, ({text}) < {zero}").fetchall()[0]
+        row = host.rows(f"SELECT ({text}) IS NULL, ({text}) < {zero}")[0]
     except HostError as error:
         reports.error(error.message, span, "WITHIN takes a constant: INTERVAL '1' HOUR, or a number")
         raise Failed from None
@@ -551,7 +551,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 def _said(host: Host, text: str) -> HostError | None:
     """What the host says against a query, None for nothing."""
     try:
-        host.execute(text).fetchall()
+        host.rows(text)
     except HostError as error:
         return error
     return None

@@ -17,21 +17,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError
-from hamlet.input.files import refuse_urls
-from hamlet.input.formats import NOT_UNPACKED, format_of
+from hamlet.input.csvform import CsvForm
+from hamlet.input.files import open_path, refuse_urls
+from hamlet.input.formats import COMPRESSIONS, format_of
 from hamlet.input.missing import FileColumns, finding, lacking
+from hamlet.input.ordering import SortKey
 
 if TYPE_CHECKING:
     import duckdb
 
-_READERS = {
-    ".parquet": "read_parquet",
-    ".csv": "read_csv",
-    ".json": "read_json",
-    ".jsonl": "read_json",
-    ".ndjson": "read_json",
-}
-_READERS |= {".tsv": "read_csv", ".txt": "read_csv"}
+_READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
 _MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?".replace("{", "{{").replace("}", "}}")
 _NARROWER = {  # types of the host's columns of JSON: what they are if all values pass
     "HUGEINT": ("BIGINT", "{0} IS NULL OR TRY_CAST({0} AS BIGINT) IS NOT NULL"),
@@ -176,6 +171,7 @@ class Host:
             config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "true" if files else "false"}
         )
         self._files, self._empty = files, empty
+        self._readings: dict[str, str] = {}  # of CSV files, by path
         execute = self.connection.execute
         try:
             execute(f"SET TimeZone = {_text(timezone)}")
@@ -214,21 +210,57 @@ class Host:
         try:
             if len(paths) > 1:
                 self._look(paths)
-            elif readers == {"read_csv"} and not self.execute(f"FROM {_reading(paths)} LIMIT 1").fetchall():
-                names = self.names(f"(FROM {_reading(paths)})")  # of a header alone, whose columns may be of any type
+            elif readers == {"read_csv"} and not self.rows(f"FROM {self._reading(paths)} LIMIT 1"):
+                names = self.names(f"(FROM {self._reading(paths)})")  # of a header alone: columns may be of any type
                 self.register(name, pa.table({each: pa.nulls(0) for each in names}))
                 return
             columns = self._of_json(paths) if readers == {"read_json"} else "*"
-            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {_reading(paths)}{some}")
+            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {self._reading(paths)}{some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
+
+    def _reading(self, paths: Sequence[str]) -> str:
+        """What the host reads files of one format by: columns by their names, types by all rows of text."""
+        reader = _reader(paths[0])
+        if reader == "read_csv":
+            return self._reading_csv(paths)
+        whole = f", sample_size = -1, maximum_sample_files = {len(paths)}" if reader == "read_json" else ""
+        return f"{reader}([{', '.join(map(_text, paths))}], union_by_name = true{whole})"
+
+    def _reading_csv(self, paths: Sequence[str]) -> str:
+        """Files of CSV, each by what its header and rows say: by itself the host leaves out rows that do not fit."""
+        alike: dict[str, list[str]] = {}
+        for path in paths:
+            if path not in self._readings:
+                self._readings[path] = self._form_of_csv(path)
+            alike.setdefault(self._readings[path], []).append(path)
+        readings = [f"read_csv([{', '.join(map(_text, some))}], {form})" for form, some in alike.items()]
+        return readings[0] if len(readings) == 1 else f"({' UNION ALL BY NAME '.join(f'FROM {r}' for r in readings)})"
+
+    def _form_of_csv(self, path: str) -> str:
+        """How a file of CSV is read, as options of the host."""
+        mark = _text(CsvForm().of(Path(path)))
+        fixed = f"header = true, delim = {mark}, quote = '\"', escape = '\"', comment = '', skip = 0"
+        try:
+            [found] = self.rows(
+                "SELECT NewLineDelimiter, Columns, DateFormat, TimestampFormat "
+                f"FROM sniff_csv({_text(path)}, {fixed}, sample_size = -1)"
+            )
+        except HostError:
+            _raise_bad_row(path)
+            raise
+        ends, columns, days, times = found
+        types = ", ".join(f"{_text(each['name'])}: {_text(each['type'])}" for each in columns)
+        formats = {"dateformat": days, "timestampformat": times}
+        dates = "".join(f", {name} = {_text(kind)}" for name, kind in formats.items() if kind)
+        return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{types}}}{dates}"
 
     def _of_json(self, paths: Sequence[str]) -> str:
         """The columns of JSON files with the types that they have in CSV files and pipes.
 
         The host takes whole numbers of both signs for HUGEINT, and times that are written in several ways for texts.
         """
-        reading = _reading(paths)
+        reading = self._reading(paths)
         wanted = {
             quoted(column): _NARROWER[kind]
             for column, kind in self.types(f"(FROM {reading})").items()
@@ -237,7 +269,7 @@ class Host:
         for rows in (f"(FROM {reading} LIMIT 100)", reading):  # of most texts the first ones tell
             if wanted:
                 tests = [f"bool_and({test.format(column)})" for column, (_, test) in wanted.items()]
-                [passed] = self.execute(f"SELECT {', '.join(tests)} FROM {rows}").fetchall()
+                [passed] = self.rows(f"SELECT {', '.join(tests)} FROM {rows}")
                 wanted = {column: wanted[column] for column, every in zip(wanted, passed, strict=True) if every}
         casts = [f"CAST({column} AS {kind}) AS {column}" for column, (kind, _) in wanted.items()]
         return f"* REPLACE ({', '.join(casts)})" if casts else "*"
@@ -245,13 +277,14 @@ class Host:
     def _look(self, paths: Sequence[str]) -> None:
         """Find which files of a table lack a column that others have."""
         known = [
-            FileColumns(each, self.names(f"(FROM {_reading([each])})"), _reader(each) == "read_csv") for each in paths
+            FileColumns(each, self.names(f"(FROM {self._reading([each])})"), _reader(each) == "read_csv")
+            for each in paths
         ]
         wanted = list(dict.fromkeys(name for file in known for name in file.columns))
         counts: dict[str, int] = {}
         for file, column in lacking(known, wanted, self._missing):
             if file.name not in counts:
-                [(counts[file.name],)] = self.execute(f"SELECT count(*) FROM {_reading([file.name])}").fetchall()
+                [(counts[file.name],)] = self.rows(f"SELECT count(*) FROM {self._reading([file.name])}")
             self.notes.append(finding(file.name, column, counts[file.name]))
 
     def hear(self, *texts: str) -> None:
@@ -268,6 +301,13 @@ class Host:
         self.hear(text)
         try:
             return self.connection.execute(text)
+        except self._error as error:
+            raise host_error(error) from None
+
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows of a query; the host may fail at each of them."""
+        try:
+            return self.execute(text).fetchall()
         except self._error as error:
             raise host_error(error) from None
 
@@ -290,16 +330,16 @@ class Host:
                     if size > most:
                         return None
                 return pa.Table.from_batches(batches, reader.schema).combine_chunks()
-        except self._error as error:
+        except (self._error, OSError, pa.ArrowException) as error:  # Arrow wraps what the host says between batches
             raise host_error(error) from None
 
     def names(self, table: str) -> list[str]:
         """The columns of a table."""
-        return [row[0] for row in self.execute(f"DESCRIBE {table}").fetchall()]
+        return [row[0] for row in self.rows(f"DESCRIBE {table}")]
 
     def types(self, table: str) -> dict[str, str]:
         """The columns of a table and the host's types of them."""
-        return {row[0]: row[1] for row in self.execute(f"DESCRIBE {table}").fetchall()}
+        return {row[0]: row[1] for row in self.rows(f"DESCRIBE {table}")}
 
     def kind_of(self, text: str) -> str:
         """What a statement is (``SELECT``); refuses what reads or writes elsewhere.
@@ -355,20 +395,20 @@ def _paths(value: Any) -> list[str]:
 
 
 def _reader(path: str) -> str:
-    name = path.lower().removesuffix(".gz").removesuffix(".zst")
-    suffix = Path(name).suffix
-    if suffix in NOT_UNPACKED:
-        format_of(Path(path), None)  # says how else to compress it
-    if suffix not in _READERS:
-        raise DataError(f"{path}: the extension {suffix!r} is not known; tables are .parquet, .csv or .jsonl files")
-    return _READERS[suffix]
+    file = Path(path)
+    if file.suffix.lower() == ".bz2":
+        raise DataError(f"{path} is compressed in a way that DuckDB does not read (.bz2); use .gz or .zst")
+    packed = file.suffix.lower() in COMPRESSIONS
+    text = Path(file.stem if packed else file.name).suffix.lower() == ".txt"
+    return _READERS["csv" if text else format_of(file, None)]
 
 
-def _reading(paths: Sequence[str]) -> str:
-    """The host's call that reads files of one format: by the names of columns, and all lines of JSON for these."""
-    reader = _reader(paths[0])
-    whole = f", sample_size = -1, maximum_sample_files = {len(paths)}" if reader == "read_json" else ""
-    return f"{reader}([{', '.join(map(_text, paths))}], union_by_name = true{whole})"
+def _raise_bad_row(path: str) -> None:
+    """The error for a row of CSV with too many or too few fields, if there is one."""
+    try:
+        open_path(Path(path), SortKey(""), "")
+    except DataError as error:
+        raise DataError(str(error).split("\nhint: --")[0]) from None
 
 
 def _text(value: str) -> str:
@@ -401,6 +441,11 @@ def _arrow(name: str, value: Any) -> Any:
 
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
+_LINE = re.compile(  # of CSV
+    r"CSV Error on Line: (?P<line>\d+)\nOriginal Line: (?P<text>.*?)\n(?P<problem>[^\n]*)"
+    r".*\n\s*file = (?P<file>[^\n]*)",
+    re.DOTALL,
+)
 
 
 def host_error(error: Exception) -> HostError:
@@ -418,6 +463,9 @@ def host_error(error: Exception) -> HostError:
             if facts.get("position", "").isdecimal():
                 place = int(facts["position"])
     said = said.split("\nLINE ")[0]
+    row = _LINE.search(said)
+    if row is not None:
+        return HostError(f"{row['file']}:{row['line']}: {row['problem'].strip()}: {row['text'][:60]!r}", None)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     kinds = ("Binder", "Parser", "Catalog", "Conversion", "Invalid Input", "Out of Range", "Permission")
     first = re.sub(rf"^({'|'.join(kinds)}) Error: ", "", lines[0]) if lines else type(error).__name__

@@ -652,7 +652,7 @@ class Matcher(Monitor):
         keys = ", ".join(f"o.{each}" for each in ordered.keys)
         row = f"o.{ordered.row}"
         text = f"SELECT {keys} FROM {ordered.table} o JOIN __hamlet_firsts f ON f.r = {row} ORDER BY {row}"
-        rows = self._host.execute(text).fetchall()
+        rows = self._host.rows(text)
         return [repr(tuple(0.0 if each == 0.0 and type(each) is float else each for each in row)) for row in rows]
 
     def _given(self, ordered: Ordered, found: Matches, left: Sequence[npt.NDArray[np.int64]]) -> list[Row]:

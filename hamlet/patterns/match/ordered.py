@@ -97,7 +97,7 @@ class Ordered:
             assert self.given is not None
             self._known[value] = whole_of(self.given, column)
         elif value not in self._known:
-            kind = self.host.execute(f"DESCRIBE SELECT ({value}) AS v FROM {self.table}").fetchall()[0][1]
+            kind = self.host.rows(f"DESCRIBE SELECT ({value}) AS v FROM {self.table}")[0][1]
             plain = (kind in _PLAIN or kind.startswith("DECIMAL(")) and not self.host.collates  # Arrow has none
             text = f"SELECT ({value}) AS v FROM {self.table}"
             self._known[value] = self.host.arrow(text).column("v").combine_chunks() if plain else None
@@ -107,7 +107,7 @@ class Ordered:
     def key_values(self, row: int) -> tuple[Any, ...]:
         """The values of PARTITION BY at a row."""
         text = f"SELECT {', '.join(self.keys)} FROM {self.table} WHERE {self.row} = {row}"
-        found: tuple[Any, ...] = self.host.execute(text).fetchall()[0]
+        found: tuple[Any, ...] = self.host.rows(text)[0]
         return found
 
     def label_text(self, name: str) -> str:
@@ -122,7 +122,7 @@ class Ordered:
         UnknownError
             If they are of a type that the kernel lacks.
         """
-        kind, cast = _kind_of(self.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM {self.table}").fetchall()[0][1])
+        kind, cast = _kind_of(self.host.rows(f"DESCRIBE SELECT ({text}) AS v FROM {self.table}")[0][1])
         query = f"SELECT {cast.format('__hamlet_v')} AS v FROM (SELECT *, ({text}) AS __hamlet_v FROM {self.table})"
         values = self.host.arrow(query).column("v").combine_chunks()
         if kind == "code":
@@ -137,8 +137,8 @@ class Ordered:
         """The number that an expression gives where all columns are NULL."""
         listed = ", ".join(f"NULL AS {quoted(each)}" for each in self.columns)
         typed = f"SELECT * FROM (SELECT * FROM {self.table} LIMIT 0) UNION ALL BY NAME SELECT {listed}"
-        cast = _kind_of(self.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM ({typed})").fetchall()[0][1])[1]
-        return self.host.execute(f"SELECT {cast.format(text)} FROM ({typed})").fetchall()[0][0]
+        cast = _kind_of(self.host.rows(f"DESCRIBE SELECT ({text}) AS v FROM ({typed})")[0][1])[1]
+        return self.host.rows(f"SELECT {cast.format(text)} FROM ({typed})")[0][0]
 
     def shifted(self, value: str, step: int) -> str:
         """The host's expression for a value so many rows further on, NULL beyond the ends of the partition."""
@@ -174,7 +174,7 @@ class Ordered:
     def ends(self, duration: str) -> npt.NDArray[np.int64]:
         """By row, the first row of the partition whose time is more than a duration later; shape (rows,)."""
         if self.host.types(f"(SELECT ({self.time}) AS t FROM {self.table})")["t"] == "DOUBLE":
-            (most,) = self.host.execute(f"SELECT CAST(({duration}) AS DOUBLE)").fetchall()[0]
+            (most,) = self.host.rows(f"SELECT CAST(({duration}) AS DOUBLE)")[0]
             found = self.host.arrow(f"SELECT ({self.time}) AS t FROM {self.table} ORDER BY {self.row}").column("t")
             return ends_within(found.fill_null(np.nan).to_numpy(), most, self.borders)
         try:
@@ -270,7 +270,7 @@ def order_rows(
     if "rowid" in known:
         row, kept = _ROW, f"row_number() OVER () - 1 AS {_ROW}, {kept}"
     host.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {kept} FROM ({text})")
-    rows = host.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
+    rows = host.rows(f"SELECT count(*) FROM {name}")[0][0]
     borders = np.array([0, rows], np.int64)
     if keys and rows:
         new = " OR ".join(f"{key} IS DISTINCT FROM lag({key}) OVER ()" for key in keys)
@@ -358,7 +358,7 @@ def not_of_each_row() -> HostError:
 def check_condition(host: Host, query: str) -> HostError | None:
     """What is wrong with the condition that is the only column of a query, None for nothing."""
     try:
-        kind = str(host.execute(f"DESCRIBE {query}").fetchall()[0][1])
+        kind = str(host.rows(f"DESCRIBE {query}")[0][1])
         host.execute(f"{query} LIMIT 0")
     except HostError as error:
         return error
