@@ -20,8 +20,8 @@ import click
 
 from hamlet.cli import machine
 from hamlet.cli.interrupt import heard_at_once
-from hamlet.engine.garbage import resting
 from hamlet.errors import HamletError, JobError, WorkloadError, speaking_of_flags
+from hamlet.runtime.garbage import resting
 from hamlet.starting import EXIT_CODE
 from hamlet.version import __version__
 

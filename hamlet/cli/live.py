@@ -16,7 +16,6 @@ from hamlet.checkpoint.folder import Folder
 from hamlet.cli.live_options import SCHEMES, Destinations, Live, States, is_pipe
 from hamlet.cli.options import Input, inputs_of
 from hamlet.cli.progress import summary_line
-from hamlet.engine.garbage import seldom
 from hamlet.errors import OptionError, OutputError
 from hamlet.input.live.lines import LineForm
 from hamlet.input.live.merging import merged
@@ -26,6 +25,7 @@ from hamlet.output.live import FileSink, PartFiles, SocketSink, connector
 from hamlet.output.place import check_destination
 from hamlet.runtime.drive import Driver
 from hamlet.runtime.feed import BadRows
+from hamlet.runtime.garbage import seldom
 from hamlet.runtime.output import FolderOutput, Output, TextOutput
 from hamlet.runtime.saves import FIELDS, Saves, work_of
 from hamlet.runtime.stop import Stop

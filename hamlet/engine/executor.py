@@ -20,7 +20,6 @@ from hamlet import _core
 from hamlet.engine import trace
 from hamlet.engine.class_runner import ClassRunner, RunnerState
 from hamlet.engine.closed_windows import Orders
-from hamlet.engine.garbage import resting
 from hamlet.engine.keys import created
 from hamlet.engine.matching_runner import MatchingRunner
 from hamlet.engine.memory_limit import Holding, exceeded, holding
@@ -38,6 +37,7 @@ from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.paths import EVERY, OPERATORS, Paths
 from hamlet.planner.workload import Workload
+from hamlet.runtime.garbage import resting
 from hamlet.runtime.sizes import bytes_of
 
 _UNLIMITED = contextlib.nullcontext()

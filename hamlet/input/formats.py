@@ -42,7 +42,7 @@ def format_of(path: Path, input_format: str | None) -> str:
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
     if suffixes and suffixes[-1] in _SPREADSHEETS:
-        raise OptionError(f"{path} is a spreadsheet, which is not read here; save its sheet as CSV, in UTF-8")
+        raise OptionError(f"{path} is a spreadsheet, which is not read here; save it as CSV, in UTF-8")
     found = _EXTENSIONS.get(suffixes[-1]) if suffixes else None
     if found is None:
         raise OptionError(
