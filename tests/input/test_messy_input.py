@@ -324,7 +324,7 @@ def test_files_by_their_names(tmp_path: Path) -> None:
     tabs.write_text(text)
     assert [row["count"] for row in hamlet.run(WORKLOAD, tabs).rows()] == [1]
     (tmp_path / "e.xlsx").write_bytes(b"PK")
-    with pytest.raises(hamlet.OptionError, match=r"e\.xlsx is a spreadsheet, .* save its sheet as CSV, in UTF-8"):
+    with pytest.raises(hamlet.OptionError, match=r"e\.xlsx is a spreadsheet, .* save it as CSV, in UTF-8"):
         hamlet.run(WORKLOAD, tmp_path / "e.xlsx")
     (tmp_path / "e.tsv.gz").write_text(text)
     with pytest.raises(hamlet.DataError, match=r"e\.tsv\.gz is not compressed with gzip, as its name says"):
