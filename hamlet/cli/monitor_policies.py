@@ -26,6 +26,7 @@ from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.runner import PolicyRunner, runner_of
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts.modes import mode_of
+from hamlet.runtime.expected import in_no_relation
 
 if TYPE_CHECKING:
     from hamlet.parallel.routing.rates import Rates
@@ -144,7 +145,8 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
             ignore_unknown=settings.ignore_unknown,
             **settings.columns,
         )
-    return found | {"notes": [*found["notes"], *_rules([policy], "its rows are the violations")]}
+    said = [*in_no_relation(found.get("null_events", 0)), *_rules([policy], "its rows are the violations")]
+    return found | {"notes": [*found["notes"], *said]}
 
 
 def _rules(policies: Iterable[Policy], what: str) -> Iterator[str]:
@@ -174,7 +176,7 @@ def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Map
         lateness=settings.lateness,
         late=settings.late,
         max_memory=settings.max_memory,
-        **following(given),
+        **following(given, settings.quiet),
         **settings.columns,
     )
 
@@ -344,18 +346,14 @@ class PreparedPolicies:
 
     def _notes(self, stats: Mapping[str, Any]) -> Iterator[str]:
         """What a user should know of a run that went well."""
-        unknown, nulls = stats.get("unknown_events", 0), stats.get("null_events", 0)
+        unknown = stats.get("unknown_events", 0)
         yield from notes_of_bounds(self._policies, self._source.shown_type)
         yield from self._source.notes()
         if unknown:
-            yield f"{_events(unknown)} of no predicate of the signature and left out"
-        if nulls:
-            yield f"{_events(nulls)} in no relation, for want of a value for an attribute of the predicate"
+            are = "1 event is" if unknown == 1 else f"{unknown:,} events are"
+            yield f"{are} of no predicate of the signature and left out"
+        yield from in_no_relation(stats.get("null_events", 0))
         verdicts = not isinstance(self._runner, PolicyRunner)
         yield from _rules(
             self._policies, "its verdicts say where it holds" if verdicts else "its rows are the violations"
         )
-
-
-def _events(count: int) -> str:
-    return "1 event is" if count == 1 else f"{count:,} events are"

@@ -397,6 +397,6 @@ def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -
         lateness=settings.lateness,
         late=settings.late,
         max_memory=settings.max_memory,
-        **following(given),
+        **following(given, settings.quiet),
         **{name: settings.columns[name] for name in names if settings.columns.get(name) is not None},
     )

@@ -229,10 +229,18 @@ def checkpoint_of(given: Mapping[str, Any]) -> str:
     return str(given["checkpoint"])
 
 
-def following(given: Mapping[str, Any]) -> dict[str, Any]:
-    """How a continuous Spark job follows its folder, of what the command line says."""
+def following(given: Mapping[str, Any], quiet: bool) -> dict[str, Any]:
+    """How a continuous Spark job follows its folder, of what the command line says, and what becomes of its notes."""
     names = ("master", "trigger", "available_now", "files_per_batch", "verbose", "conf", "log_level", "adaptive")
-    return {name: given[name] for name in names}
+    return {**{name: given[name] for name in names}, "said": _unsaid if quiet else _said}
+
+
+def _said(sentence: str) -> None:
+    click.echo(f"note: {sentence}", err=True)
+
+
+def _unsaid(sentence: str) -> None:
+    """Nothing is said."""
 
 
 class Prepared(Protocol):

@@ -299,7 +299,7 @@ def _match_stream(workload: str, source: Input, output: str, quiet: bool, option
         bad_rows=options["bad_rows"],
         missing_columns=options["missing_columns"],
         output_format=options["output_format"] or "parquet",
-        **following(options),
+        **following(options, quiet),
     )
     _summed_up(stats, started, quiet)
 
@@ -335,9 +335,9 @@ def _monitor(
 
 
 def _summed_up(stats: Mapping[str, Any], started: float, quiet: bool) -> None:
-    """Say what a job has done."""
+    """Say what a job has done; a continuous one has said what it found."""
     if not quiet:
-        for note in stats.get("notes", ()):
+        for note in stats.get("notes", ()) if "batches" not in stats else ():
             click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
@@ -366,10 +366,10 @@ def _follow(
     if options.pop("semijoin") == "on":
         raise click.UsageError("--semijoin belongs to a batch; --stream does not know what keys will have")
     checkpoint = checkpoint_of(options | streaming)
-    del streaming["checkpoint"], options["overwrite"], options["balance"]
+    del options["overwrite"], options["balance"]
     from hamlet import spark
 
-    lateness = streaming.pop("lateness")
+    lateness = streaming["lateness"]
     options["output_format"] = options["output_format"] or "parquet"
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
     checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
@@ -377,9 +377,8 @@ def _follow(
         click.echo(
             "note: COUNT and SUM are text in the files of a --stream, unless --count-type says what fits", err=True
         )
-    found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
+    options |= {"late": streaming["late"], **following({"master": options["master"], **streaming}, quiet)}
+    found = spark.submit_stream(checked, source, output, checkpoint, **options)
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""
-        for note in found["notes"]:
-            click.echo(f"note: {note}", err=True)
         click.echo(f"{found['events']:,} events in {found['batches']:,} micro-batches{late}", err=True)

@@ -24,6 +24,7 @@ from hamlet.findings.large import (
 from hamlet.findings.left_out import left_out
 from hamlet.findings.often import doubts_of_combinations, doubts_of_sums
 from hamlet.findings.reasons import Again, reasons
+from hamlet.findings.seen import Seen, of_names, seen_in
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
 from hamlet.output.query_rows import QueryRows
@@ -34,14 +35,17 @@ from hamlet.runtime.expected import NO_EVENTS
 __all__ = [
     "Again",
     "Part",
+    "Seen",
     "Tally",
     "Watch",
     "found_by",
     "left_out",
+    "of_names",
     "of_numbers",
     "of_results",
     "of_tallies",
     "see_unread",
+    "seen_in",
     "tally_of",
 ]
 

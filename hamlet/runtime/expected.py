@@ -11,6 +11,12 @@ NO_EVENTS = "there are no events"
 MOST_SEEN = 100_000  # other names that are remembered, for hints
 
 
+def in_no_relation(events: int) -> list[str]:
+    """That some events of a predicate lack a value."""
+    counted = "1 event is" if events == 1 else f"{events:,} events are"
+    return [f"{counted} in no relation, for want of a value for an attribute of the predicate"] if events else []
+
+
 class Expected:
     """Which of some names have come.
 

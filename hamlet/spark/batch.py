@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet.errors import UnsupportedError
+from hamlet.findings import Seen
 from hamlet.input.columns import Int64Array
 from hamlet.output.columnar import folder_of, write_part
 from hamlet.output.place import check_destination, staged
@@ -154,7 +155,8 @@ def closed_once(work: EndingWork, events: DataFrame) -> DataFrame:
         parts: dict[int, list[pa.RecordBatch]] = {}
         for batch in batches:
             for slice, begin, last, told, data in zip(*(each.to_pylist() for each in batch.columns), strict=True):
-                first, latest, read = min(first, begin), max(latest, last), read + told
+                first, latest = min(first, begin), max(latest, last)
+                read += 0 if told is None else Seen.read(told).events
                 parts.setdefault(slice, []).extend([] if data is None else from_bytes(data))
         for slice in sorted(parts):
             monitor, found = work.monitor(slice, first, None), parts.pop(slice)

@@ -37,6 +37,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import StructField, StructType
 
 from hamlet.errors import OptionError, UnsupportedError, one_of
+from hamlet.findings import Tally
 from hamlet.input.ticks import Lateness, ticks_of
 from hamlet.language.schema import Clock
 from hamlet.output.columnar import folder_of, write_part
@@ -51,12 +52,13 @@ from hamlet.spark.frames import arrow_schema, plain_in_spark
 from hamlet.spark.job import Job
 from hamlet.spark.online import QueryWork, met
 from hamlet.spark.packets import from_bytes
-from hamlet.spark.rows import Presenter, result_batches, write_files
+from hamlet.spark.rows import Presenter, Tallied, result_batches, write_files
 from hamlet.spark.scaling import STATE, Plan, loaded
 from hamlet.spark.session import guarded
 from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
+from hamlet.spark.told import Telling, Told, heard
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -139,7 +141,8 @@ def _closed_rows(cell: int, slice: Slice) -> Iterator[dict[str, Any]]:
     for bucket, data in slice.closed():
         yield decided(bucket, data, cell=cell)
     counts = {name: getattr(slice, name) for name in ("late_events", "kept_bytes", "latest", "load")}
-    yield decided(COUNTS, None, events=slice.read, cell=cell, **counts)
+    seen = slice.seen.described() if slice.seen.events else None
+    yield decided(COUNTS, None, events=slice.read, cell=cell, seen=seen, **counts)
 
 
 class _Processor(StatefulProcessor):
@@ -165,7 +168,7 @@ class _Processor(StatefulProcessor):
             if cell not in cells:
                 before[cell] = whole(kept[cell]) if cell in kept else loaded(self._initial, cell)
                 cells[cell] = self._work.opened(cell, before[cell])
-            cells[cell].take(row["first"], row["latest"], row["read"], row["events"])
+            cells[cell].take(row["first"], row["latest"], row["seen"], row["events"])
         for cell in sorted(cells):
             found = cells.pop(cell)
             yield from (Row(**each) for each in _closed_rows(cell, found))
@@ -192,12 +195,12 @@ class _Processor(StatefulProcessor):
         """Spark's name for the end."""
 
 
-def frame_of(work: TimedWork, found: DataFrame) -> DataFrame:
+def frame_of(work: TimedWork, found: DataFrame, telling: Telling | None = None) -> DataFrame:
     """Result rows of what slices decide, of which `found` is `CLOSED`."""
     spoken = pa.schema([pa.field(each.name, plain_in_spark(each.type)) for each in typed_schema(work.rows)])
 
     def rows(batches: Batches) -> Batches:
-        for batch in batches:
+        for batch in batches if telling is None else heard(telling, batches):
             for data in batch.column(1).drop_null().to_pylist():
                 for part in from_bytes(data):
                     yield typed_rows(part).cast(spoken)
@@ -234,15 +237,17 @@ def query_work(job: Job, frame: DataFrame, lateness: Lateness | None, late: str)
     return QueryWork(job.shipment, job.routes, plain(job.compiled, job.routes, job.partitions), ticks, late)
 
 
-def query_frame(job: Job, work: QueryWork) -> DataFrame:
+def query_frame(job: Job, work: QueryWork, telling: Telling) -> DataFrame:
     """Result rows of queries; columns as `hamlet.spark.run`."""
     schema = job.result_type()
     numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
     arrow, shipment, names = arrow_schema(schema), job.shipment, numbered.names
 
     def merge(batches: Batches) -> Batches:
-        rows = (rows for _, rows in Presenter(shipment).rows(met(batches)))
-        return result_batches(rows, shipment, arrow, names)
+        tallied = Tallied(shipment.workload)
+        rows = (rows for _, rows in Presenter(shipment).rows(met(heard(telling, batches))))
+        yield from result_batches(tallied.passing(rows), shipment, arrow, names)
+        telling.add(Told(tallies=tallied.found))
 
     spread = closed(work, job.everything()).repartition(work.slices, col("bucket"))
     return mapped(spread, merge, numbered).toDF(*schema.names)
@@ -261,6 +266,7 @@ class Sink:
     """
 
     folders: Sequence[str]
+    telling: Telling | None = None
 
     def prepare(self, folder: Path) -> None:
         """Make the folders."""
@@ -282,6 +288,7 @@ class QuerySink(Sink):
 
     shipment: Shipment
     output_format: str
+    telling: Telling
 
     @property
     def folders(self) -> list[str]:  # type: ignore[override]
@@ -304,8 +311,12 @@ class QuerySink(Sink):
 
     def write(self, beside: str, part: str, batches: Batches) -> int:
         """Merge partial rows, and write them."""
-        written = write_files(self.shipment, beside, self.output_format, part, met(batches))
-        return sum(batch.column("rows").to_pylist()[0] for batch in written)
+        rows = 0
+        for batch in write_files(self.shipment, beside, self.output_format, part, met(batches)):
+            query, count, _, most = (column[0].as_py() for column in batch.columns)
+            self.telling.add(Told(tallies={query: Tally(count, int(most, 16))}))
+            rows += count
+        return rows
 
 
 @dataclass(frozen=True)
@@ -320,6 +331,8 @@ class TimedSink(Sink):
     output_format : str
     sparse, tuples
         As of `hamlet.output.columnar.file_writer`.
+    telling : Accumulator, optional
+        Hears what events have shown.
     empty : bool
         Whether a task without rows writes a file, too, which says what the columns are.
     """
@@ -331,6 +344,7 @@ class TimedSink(Sink):
     sparse: bool = False
     tuples: tuple[str, ...] | None = None
     empty: bool = False
+    telling: Telling | None = None
 
     @property
     def folders(self) -> list[str]:  # type: ignore[override]
@@ -458,7 +472,7 @@ def _write_part(sink: Sink, folder: str, head: str, batches: Batches) -> Iterato
 
     def counted() -> Batches:
         nonlocal events, late
-        for each in batches:
+        for each in batches if sink.telling is None else heard(sink.telling, batches):
             events += sum(each.column("events").to_pylist())
             late += sum(each.column("late_events").to_pylist())
             for cell, load in zip(each.column("cell").to_pylist(), each.column("load").to_pylist(), strict=True):

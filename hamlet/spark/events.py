@@ -24,8 +24,6 @@ from hamlet.input.timed import dropped_by
 from hamlet.input.widening import cast, conform
 from hamlet.language.schema import Schema
 
-Told = Callable[[str, Dropped], None]  # hears of the rows of a file that were left out
-
 
 def engine_batches(
     batches: Iterable[pa.RecordBatch], names: Sequence[str], schema: pa.Schema
@@ -159,7 +157,7 @@ def read_files(
 
 def read_arrivals(
     reading: Reading,
-    told: Told,
+    left_out: Callable[[str, Dropped], None],
     known: pa.Schema,
     schema: pa.Schema,
     skip: frozenset[str],
@@ -170,8 +168,8 @@ def read_arrivals(
     Parameters
     ----------
     reading : Reading
-    told : callable
-        Called with the name of a file, and the rows of it that were left out.
+    left_out : callable
+        Called with the name of a file, the rows of it that were left out, and the columns that it lacks.
     known : pyarrow.Schema
         The columns to read, in the types that they had when the job began.
     schema : pyarrow.Schema
@@ -198,7 +196,7 @@ def read_arrivals(
             absent = [name for name in schema.names if name not in reader.schema.names]
             dropped.findings += [finding(place.name, name, reader.rows or 0) for name in absent]
             if dropped.rows or dropped.findings:
-                told(place.name, dropped)
+                left_out(place.name, dropped)
 
 
 def path_of(text: str) -> Path:

@@ -7,13 +7,16 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack, cast, overload
 
 from pyspark.sql import DataFrame, SparkSession
 
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
+from hamlet.engine.where import chosen_events
 from hamlet.errors import UnsupportedError
+from hamlet.input.events import EventSource, open_events
 from hamlet.output.place import check_beside, staged
 from hamlet.planner.workload import Workload
 from hamlet.policies import Policy
@@ -23,11 +26,10 @@ from hamlet.spark import patterns, policies, specifications
 from hamlet.spark.batch import destination
 from hamlet.spark.continuous import QuerySink, query_work
 from hamlet.spark.counters import events_seen, noted_of, stats_of, summed
-from hamlet.spark.events import Told
-from hamlet.spark.findings import unit_notes, warnings_of
+from hamlet.spark.findings import COLUMNS, of_stream, unit_notes, warnings_of
 from hamlet.spark.following import Prepare, Prepared, followed
 from hamlet.spark.frames import events_of
-from hamlet.spark.input import local_path, opened, sources_of
+from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layered_batch import submit_layers
 from hamlet.spark.layers import LAYERED, is_layered
@@ -43,8 +45,9 @@ from hamlet.spark.options import (
 )
 from hamlet.spark.output import written
 from hamlet.spark.query_batch import measured, partial_rows, tracing
-from hamlet.spark.scaling import Plan
+from hamlet.spark.scaling import Plan, files_read
 from hamlet.spark.session import session, translated, watched
+from hamlet.spark.told import Telling
 from hamlet.streams import Specification
 
 _LOG = logging.getLogger("hamlet")
@@ -221,6 +224,14 @@ def _logged(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _read_again(checkpoint: str, chosen: Stream) -> EventSource:
+    """The events of the files that a continuous job has read."""
+    form = ("input_format", "delimiter", "bad_rows", "missing_columns")
+    options = {name: getattr(chosen, name) for name in form}
+    options |= {name: getattr(chosen.run, name) for name in COLUMNS}
+    return chosen_events(open_events(files_read(checkpoint), **options), None, None, chosen.where)
+
+
 @overload
 def submit_stream(
     workload: Workload,
@@ -282,14 +293,18 @@ def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **op
         Of Spark's log.
     started : callable, optional
         Called with the running query.
+    said : callable, optional
+        Called with each of ``notes`` and ``warnings`` when the job has come to its end, or is stopped; by default they
+        go to the log.
     master, input_format, delimiter, bad_rows, missing_columns, output_format, partitions, **options
         As for `submit`.
 
     Returns
     -------
     dict
-        Of this run: ``batches``, ``events``, ``late_events`` that were dropped, ``rows``, and ``notes``: a sentence
-        about bad rows that were.
+        Of this run: ``batches``, ``events``, ``late_events`` that were dropped, ``rows``, ``notes`` (about bad rows,
+        and columns that files lack), and ``warnings``: what is odd about all events since the job began, as `submit`
+        says it.
 
     Raises
     ------
@@ -302,12 +317,12 @@ def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **op
     chosen = job_of(Stream, Options, options)
     sources = sources_of(source)
 
-    def prepared(checkpoint: str) -> Prepare:  # noqa: ARG001
+    def prepared(checkpoint: str) -> Prepare:
         events = opened(sources, workload, chosen)
 
-        def prepare(spark: SparkSession, cells: int, told: Told) -> Prepared:
+        def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:
             def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
-                frame = events.follow(spark, chosen.files_per_batch, told, skip)
+                frame = events.follow(spark, chosen.files_per_batch, telling, skip)
                 run = for_columns(chosen.run, frame.columns)
                 job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
                 if chosen.where is not None:
@@ -319,7 +334,10 @@ def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **op
                 return work, job.everything()
 
             job, work = made(())
-            return Prepared(work, QuerySink(job.shipment, chosen.output_format), running)
+            sink = QuerySink(job.shipment, chosen.output_format, telling)
+            known = isinstance(events, LocalFiles) and chosen.late == "error"  # then no event was left out
+            again = partial(_read_again, checkpoint, chosen) if known else None
+            return Prepared(work, sink, running, lambda told: of_stream(workload, job, told, again))
 
         return prepare
 

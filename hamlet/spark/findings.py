@@ -8,9 +8,10 @@ many, are these read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -18,7 +19,7 @@ from pyspark.sql.functions import col, count, count_if, lit
 
 from hamlet.findings import Part, Tally, Watch, of_numbers, of_tallies
 from hamlet.input.doubts import unit_doubt
-from hamlet.input.events import open_events
+from hamlet.input.events import EventSource, open_events
 from hamlet.language.schema import Schema
 from hamlet.output.result import Results
 from hamlet.parallel.run import rows_alone
@@ -28,8 +29,9 @@ from hamlet.spark.events import engine_batches
 from hamlet.spark.job import Job
 from hamlet.spark.layers import Done
 from hamlet.spark.tasks import Noted
+from hamlet.spark.told import Told
 
-_COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
+COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
 MOST_TYPES = 1000  # of events, besides those that the workload names
 
 
@@ -74,6 +76,64 @@ def warnings_of(
     absent = {name: types for name in watch.keys if name not in known}
     watch.told(source.rows, types, noted.met, without | absent)
     return of_tallies(workload, source, watch, tallies, source.rerun)
+
+
+def of_stream(workload: Workload, job: Job, told: Told, again: Callable[[], EventSource] | None = None) -> list[str]:
+    """What to know of a continuous job by now, a sentence each.
+
+    Why a query has no rows is said only where it is for an event that has not come: windows may be open. Numbers that
+    other words would change are found where what was read can be read again.
+
+    Parameters
+    ----------
+    workload : Workload
+        As the user gave it.
+    job : Job
+    told : Told
+    again : callable, optional
+        Gives the events.
+    """
+    seen, schema = told.seen, job.schema
+    watch = Watch(workload, schema, keep_null_keys=job.shipment.options.null_keys == "keep")
+    absent = {name: seen.names for name in watch.keys if name not in schema.columns}
+    types = {**seen.names, **dict.fromkeys(seen.others, 0)}
+    watch.told(seen.events, types, seen.met, {**seen.without, **absent})
+    tallies = [told.tallies.get(place, Tally()) for place in range(len(workload.names))]
+    if told.begun:  # rows of earlier runs are not known here
+        tallies = [Tally(max(1, each.rows), each.most) for each in tallies]
+    doubt = None if seen.first is None else unit_doubt(seen.first, schema.clock)
+    passed = _Passed(job, schema, seen.events)
+    found = of_tallies(workload, passed, watch, tallies, lambda *_: None)
+    if again is not None:
+        passed = _Passed(job, schema, seen.events, again)
+        found += of_numbers(workload, passed, tallies, passed.rerun)
+    return list(dict.fromkeys([*([] if doubt is None else [doubt]), *found]))
+
+
+@dataclass
+class _Passed:
+    """The events of a continuous job."""
+
+    job: Job
+    schema: Schema
+    rows: int | None
+    again: Callable[[], EventSource] | None = None
+
+    @property
+    def repeatable(self) -> bool:
+        return self.again is not None
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        return iter(())  # they have passed
+
+    def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
+        """The rows of another workload over a part of what was read."""
+        if self.again is None or self.rows is None or self.rows > most:
+            return None
+        try:
+            return rows_alone(self.again(), _options_of(self.job), workload, part, most)
+        except (OSError, pa.ArrowException):  # files are gone
+            return None
 
 
 def of_layers(done: Sequence[Done], names: Sequence[str]) -> tuple[Noted, list[Tally]]:
@@ -127,13 +187,17 @@ class _Again:
 
     def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
         """The rows of another workload over a part of the events, computed on the driver; None where they are many."""
-        options = self.job.shipment.options
-        columns = {each.name: getattr(options, each.name) for each in fields(options)}
+        options = _options_of(self.job)
         names = [name for name in workload.attributes if name in self.job.schema.columns]
         if self.rows is None or self.rows > most:
             return None
-        order = [] if options.order_column is None else [options.order_column]
+        order = [] if options["order_column"] is None else [options["order_column"]]
         table = pa.Table.from_batches(list(self.batches([*order, *names])))
         return rows_alone(
-            open_events(table, **{name: columns[name] for name in _COLUMNS}), columns, workload, part, most
+            open_events(table, **{name: options[name] for name in COLUMNS}), options, workload, part, most
         )
+
+
+def _options_of(job: Job) -> dict[str, Any]:
+    """The options of a run, by name."""
+    return {each.name: getattr(job.shipment.options, each.name) for each in fields(job.shipment.options)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,13 +16,12 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hamlet.errors import DataError, OutputError, UnsupportedError
-from hamlet.input.csvform import Dropped
 from hamlet.input.files import event_files
 from hamlet.input.files_protocol import Reader
+from hamlet.runtime.expected import NO_EVENTS
 from hamlet.spark.checkpoint import FilesRead, is_begun, kept_columns, owned
 from hamlet.spark.continuous import OBSERVED, PROVIDER, ROCKSDB, Sink, Written, closed
-from hamlet.spark.counters import ByKey
-from hamlet.spark.events import Reading, Told
+from hamlet.spark.events import Reading
 from hamlet.spark.frames import Events
 from hamlet.spark.input import arriving, local_output, local_path
 from hamlet.spark.options import Follow
@@ -38,7 +38,9 @@ from hamlet.spark.scaling import (
 )
 from hamlet.spark.session import at_the_end, session, translated
 from hamlet.spark.sliced import Recut, TimedWork, Work, recut
+from hamlet.spark.told import Telling, Told, telling
 
+_LOG = logging.getLogger("hamlet")
 _LOOK = 2  # seconds between two looks at a job
 
 
@@ -53,14 +55,17 @@ class Prepared:
     sink : Sink
     running : callable
         From a plan, the work and its events.
+    findings : callable
+        From what tasks have told, what was probably not meant.
     """
 
     work: Work
     sink: Sink
     running: Callable[[Plan], tuple[Work, DataFrame]]
+    findings: Callable[[Told], Sequence[str]]
 
 
-Prepare = Callable[[SparkSession, int, Told], Prepared]  # from the number of cells, and who hears of rows left out
+Prepare = Callable[[SparkSession, int, Telling], Prepared]  # from the number of cells, and what hears of rows
 
 
 def followed_folder(source: str) -> Path:
@@ -122,7 +127,7 @@ def followed(
     Returns
     -------
     dict
-        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
+        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, ``notes`` and ``warnings``.
     """
     place = local_path(checkpoint)
     checkpoint = checkpoint if place is None else str(place)
@@ -135,16 +140,52 @@ def followed(
         with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
             if ours:
                 spark.conf.set(PROVIDER, ROCKSDB)
-            dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
+            hearing = telling(spark)
             asked = asked if kept is not None else asked or usual(spark)
             cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
-            job = prepare(spark, cells, lambda name, rows: dropped.add({name: rows}))
+            job = prepare(spark, cells, hearing)
             layout = planned(spark, checkpoint, kept, job.work.slices, asked)
             job.sink.prepare(folder)
             written = Written(job.sink, folder)
-            _going(spark, checkpoint, layout, chosen, written, job.running, ours=ours)
+            with saying(chosen, job.work.notes, hearing, job.findings, new=kept is None) as said:
+                _going(spark, checkpoint, layout, chosen, written, job.running, ours=ours)
     counts = {name: getattr(written, name) for name in ("batches", "events", "late_events", "rows")}
-    return {**counts, "notes": [*job.work.notes, *notes_of(dropped.value)]}
+    return counts | said
+
+
+@contextmanager
+def saying(
+    chosen: Follow, notes: Sequence[str], telling: Telling, findings: Callable[[Told], Sequence[str]], *, new: bool
+) -> Iterator[dict[str, list[str]]]:
+    """Say what was found when a job has come to its end, or is stopped; gives ``notes`` and ``warnings``.
+
+    Parameters
+    ----------
+    chosen : Follow
+    notes : sequence of str
+        What is known at the beginning.
+    telling : Accumulator
+    findings : callable
+        From what tasks have told, what was probably not meant.
+    new : bool
+        Whether the job begins.
+    """
+    said: dict[str, list[str]] = {}
+
+    def say() -> None:
+        told: Told = telling.value
+        never = [NO_EVENTS] if new else []
+        warnings = list(findings(told)) if told.begun is not None else never
+        said.update(notes=[*notes, *told.notes], warnings=warnings)
+        for each in dict.fromkeys([*said["notes"], *warnings]):
+            (_LOG.warning if chosen.said is None else chosen.said)(each)
+
+    try:
+        yield said
+    except KeyboardInterrupt:
+        say()
+        raise
+    say()
 
 
 def follow(
@@ -154,7 +195,8 @@ def follow(
     chosen: Follow,
     reading: Reading,
     columns: Callable[[Reader], pa.Schema],
-    plan: Callable[[Events, int], tuple[TimedWork, Sink]],
+    plan: Callable[[Events, int], TimedWork],
+    sink: Callable[..., Sink],
 ) -> dict[str, Any]:
     """Run what goes by time over a folder of this machine, until it is stopped; as `followed`.
 
@@ -166,25 +208,27 @@ def follow(
     columns : callable
         From the first file, the columns that are read and their types.
     plan : callable
-        From the events, and the number of cells, what runs and where its rows go.
+        From the events, and the number of cells, what runs.
+    sink : callable
+        From what runs, and ``telling``, where its rows go.
     """
     path = followed_folder(source)
 
     def opened(checkpoint: str) -> Prepare:
         known = kept_columns(checkpoint, lambda: columns(reading.open(event_files(path)[0])))
 
-        def prepare(spark: SparkSession, cells: int, told: Told) -> Prepared:
+        def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:
             def arrived(skip: Sequence[str]) -> Events:
-                frame = arriving(spark, path, chosen.files_per_batch, reading, known, told, skip)
+                frame = arriving(spark, path, chosen.files_per_batch, reading, known, telling, skip)
                 return Events(frame, tuple(known.names), known)
 
-            work, sink = plan(arrived(()), cells)
+            work = plan(arrived(()), cells)
 
             def running(plan: Plan) -> tuple[Work, DataFrame]:
                 cut = work if plan.shares is None else work.again(plan.shares)
                 return cut, arrived(plan.read).select(work.events.names)
 
-            return Prepared(work, sink, running)
+            return Prepared(work, sink(work, telling=telling), running, lambda told: work.findings(told.seen))
 
         return prepare
 
@@ -287,14 +331,6 @@ class _Balance:
     def cuts(self, loads: dict[int, int]) -> bool:
         """Whether cells are cut anew, since moving them is not enough."""
         return self._cut.helps(loads, balanced(loads, self._layout.places))
-
-
-def notes_of(dropped: dict[str, Dropped]) -> list[str]:
-    """What is to be said of rows that were left out."""
-    found = Dropped()
-    for name, rows in sorted(dropped.items()):
-        found = found.plus(rows, name)
-    return [each for each in [found.sentence(), *found.findings] if each is not None]
 
 
 class Watch:

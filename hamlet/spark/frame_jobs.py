@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pyspark.sql import DataFrame
@@ -22,7 +23,7 @@ from hamlet.runtime.options import check_choice, made_of, takes
 from hamlet.spark.continuous import closed, frame_of, query_frame, query_work
 from hamlet.spark.counters import noted_of, stats_of, summed, tallies_of
 from hamlet.spark.counts import as_numbers
-from hamlet.spark.findings import of_layers, warnings_of
+from hamlet.spark.findings import of_layers, of_stream, warnings_of
 from hamlet.spark.frames import events_of
 from hamlet.spark.job import Job
 from hamlet.spark.layers import LAYERED, is_layered, layers, union_of
@@ -32,7 +33,9 @@ from hamlet.spark.patterns import sql
 from hamlet.spark.policies import policy_frame
 from hamlet.spark.products import decided, made, put_together
 from hamlet.spark.session import check_pandas, translated
+from hamlet.spark.sliced import TimedWork
 from hamlet.spark.specifications import specification_frame
+from hamlet.spark.told import Findings, Telling, Told, telling
 from hamlet.streams import Specification
 from hamlet.streams.options import Options as StreamOptions
 
@@ -196,7 +199,9 @@ def stream(work: Any, events: Any, **options: Any) -> DataFrame:
     -------
     DataFrame
         A streaming one. To be written in the mode ``append``, with a checkpoint. In Spark's progress
-        (``observedMetrics``) ``hamlet`` has ``events``, ``late_events``, ``kept_bytes`` and ``latest``.
+        (``observedMetrics``) ``hamlet`` has ``events``, ``late_events``, ``kept_bytes`` and ``latest``. Its attribute
+        ``warnings`` has what was probably not meant, of all events since the stream began, as far as its queries have
+        come: it is looked at whenever it is read.
 
     Raises
     ------
@@ -238,15 +243,16 @@ def _stream_queries(
     chosen = for_columns(options_of(options), events.columns)
     check_partitions(partitions)
     job = Job(workload, events_of(events, chosen), chosen, partitions)
-    return query_frame(job, query_work(job, events, lateness, late))
+    hearing = telling(events.sparkSession)
+    rows = query_frame(job, query_work(job, events, lateness, late), hearing)
+    return _with_findings(rows, hearing, partial(of_stream, workload, job))
 
 
 def _stream_policy(policy: Policy, events: DataFrame, options: dict[str, Any]) -> DataFrame:
     slices, statistics = options.pop("slices", None), options.pop("statistics", None)
     check_partitions(slices)
     chosen = for_columns(made_of(OnlineOptions, options, ("slices", "statistics")), events.columns)
-    work, frame = policy_frame(policy, events_of(events, chosen), chosen, slices, statistics)
-    return frame_of(work, closed(work, frame))
+    return _timed(*policy_frame(policy, events_of(events, chosen), chosen, slices, statistics))
 
 
 def _stream_specification(spec: Specification, events: DataFrame, options: dict[str, Any]) -> DataFrame:
@@ -257,7 +263,18 @@ def _stream_specification(spec: Specification, events: DataFrame, options: dict[
     work, frame = specification_frame(spec, events_of(events, columns), chosen, slices)
     for note in work.notes:
         _LOG.warning(note)
-    return frame_of(work, closed(work, frame))
+    return _timed(work, frame)
+
+
+def _timed(work: TimedWork, events: DataFrame) -> DataFrame:
+    hearing = telling(events.sparkSession)
+    return _with_findings(frame_of(work, closed(work, events), hearing), hearing, lambda told: work.findings(told.seen))
+
+
+def _with_findings(frame: DataFrame, hearing: Telling, found: Callable[[Told], list[str]]) -> DataFrame:
+    """A streaming DataFrame that knows what was probably not meant."""
+    vars(frame)["warnings"] = Findings(hearing, found)
+    return frame
 
 
 def _kind(events: object) -> str:

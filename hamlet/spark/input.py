@@ -53,13 +53,14 @@ from hamlet.language.schema import Schema
 from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.intake import for_columns
-from hamlet.spark.events import Reading, Told, read_arrivals, read_files
+from hamlet.spark.events import Reading, read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.layers import is_layered
 from hamlet.spark.look import Choice
 from hamlet.spark.options import QueryJob
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
+from hamlet.spark.told import Telling, left_out
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
 _TYPES: dict[pa.DataType, DataType] = {
@@ -186,7 +187,7 @@ class Elsewhere:
         self,
         spark: SparkSession,
         files: int | None,
-        told: Told,  # noqa: ARG002
+        telling: Telling,  # noqa: ARG002
         skip: Iterable[str] = (),  # noqa: ARG002
     ) -> DataFrame:
         """The events as they come, files that will be there included."""
@@ -299,10 +300,10 @@ class LocalFiles:
         schema = plain_schema(values, self._key, self._options.type_column)
         return Loaded(Events(numbered, names, schema, parts), self._rows, self._plain, self._schema, self.notes)
 
-    def follow(self, spark: SparkSession, files: int | None, told: Told, skip: Iterable[str] = ()) -> DataFrame:
+    def follow(self, spark: SparkSession, files: int | None, telling: Telling, skip: Iterable[str] = ()) -> DataFrame:
         """The events as they come, files that will be there included; columns and types are those of the files now.
 
-        `told` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
+        `telling` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
         """
         source = Path(_one_of([str(each) for each in self._given]))
         if any(each.folders is not None for each in self._files):
@@ -311,7 +312,7 @@ class LocalFiles:
                 "into the files"
             )
         known = pa.schema([field.with_type(_values(field.type)) for field in self._known])
-        return arriving(spark, source, files, self._reading, known, told, skip).toDF(*known.names)
+        return arriving(spark, source, files, self._reading, known, telling, skip).toDF(*known.names)
 
     @property
     def _spark_reads_it(self) -> bool:
@@ -366,15 +367,15 @@ def arriving(
     files: int | None,
     reading: Reading,
     known: pa.Schema,
-    told: Told,
+    telling: Telling,
     skip: Iterable[str] = (),
 ) -> DataFrame:
     """The events of a folder as files come, in numbered columns; `known` are the columns and types that they have.
 
-    `told` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
+    `telling` hears, in tasks, of the rows of a file that were left out; files in `skip` are not read.
     """
     schema, arrow = carried(with_durations(known.empty_table(), reading.durations).schema)
-    read = partial(read_arrivals, reading, told, known, arrow, frozenset(skip))
+    read = partial(read_arrivals, reading, partial(left_out, telling), known, arrow, frozenset(skip))
     return mapped(followed_paths(spark, folder, files), read, schema)
 
 

@@ -10,7 +10,7 @@ Needs no pyspark.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ import pyarrow as pa
 
 from hamlet.engine.executor import Executor
 from hamlet.engine.online import Engine
+from hamlet.findings import seen_in
+from hamlet.findings.met import met_by
 from hamlet.input.columns import integers
 from hamlet.language.schema import Schema
 from hamlet.output.partial import SCHEMA as PARTIAL
@@ -48,6 +50,9 @@ def packed(
     compiled = shipment.compiled()
     schema = compiled.schema
     router = Router(compiled, slicing, [route.number for route in routes])
+    queries = shipment.workload.analysis.queries
+    expected = {kind for query in queries for kind in query.types.values()}
+    keys = {name for query in queries for name in query.partition}
     for events in engine_batches(batches, columns_of(routes, schema), shipment.events):
         check_times(events, schema)
         times = integers(events.column(schema.clock.column), schema.clock.column)[0]
@@ -58,7 +63,8 @@ def packed(
             part = events.take(pa.array(found.rows[mine]))
             head = pa.array(found.masks[mine])
             packets[slice] = as_bytes(pa.RecordBatch.from_arrays([head, *part.columns], [MASK, *part.schema.names]))
-        yield told(times, packets)
+        seen = seen_in(events, schema.type_column, expected, keys, int(times[0]))
+        yield told(times, replace(seen, met=met_by(compiled)), packets)
 
 
 class _PartialEngine(Engine):
@@ -117,15 +123,15 @@ class Online(Slice):
         late: str,
         saved: bytes | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(saved)
         self._lateness = lateness
         self._slices, self._tops = slicing.slices, shipment.tops
         parts = [part_of(shipment.workload, route.queries) for route in routes]
-        if saved is None:
+        if self.before is None:
             options = {each.name: getattr(shipment.options, each.name) for each in fields(shipment.options)}
             self._engines = [_PartialEngine(part, lateness=UNBOUNDED, late=late, **options) for part in parts]
         else:
-            saves = zip(parts, unjoined(saved), strict=True)
+            saves = zip(parts, unjoined(self.before), strict=True)
             self._engines = [_restored(part, save) for part, save in saves]
         compiled = shipment.compiled()
         for route, engine in zip(routes, self._engines, strict=True):
@@ -176,7 +182,7 @@ class Online(Slice):
     def _dropped(self) -> int:
         return sum(int(engine.stats["late_events"]) for engine in self._engines)
 
-    def save(self) -> bytes:
+    def kept(self) -> bytes:
         """All engines as bytes."""
         return joined(engine.save() for engine in self._engines)
 

@@ -94,6 +94,7 @@ class FollowOptions(JobOptions, total=False):
     conf: Mapping[str, str] | Iterable[str]
     log_level: str | None
     started: Callable[[StreamingQuery], None] | None
+    said: Callable[[str], None] | None
     adaptive: bool
 
 
@@ -231,6 +232,7 @@ class Follow(FileJob):
     conf: Mapping[str, str] | Iterable[str] = ()
     log_level: str | None = None
     started: Callable[[StreamingQuery], None] | None = None
+    said: Callable[[str], None] | None = None
     slices: int | None = None
     adaptive: bool = False
 

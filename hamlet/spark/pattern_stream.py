@@ -23,6 +23,7 @@ from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.matcher import Matcher
 from hamlet.spark.continuous import closed, frame_of
 from hamlet.spark.sliced import Submonitor, TimedWork
+from hamlet.spark.told import Telling
 
 SOURCE = "hamlet_source"
 
@@ -59,6 +60,7 @@ def pattern_frame(
     slices: int | None,
     lateness: Lateness,
     late: str,
+    telling: Telling,
 ) -> DataFrame:
     """The rows of a clause over a streaming DataFrame.
 
@@ -69,7 +71,7 @@ def pattern_frame(
     """
     count = slices or frame.sparkSession.sparkContext.defaultParallelism
     work = PatternWork(clause, schema, rows, count, lateness, late, zone)
-    return frame_of(work, closed(work, frame))
+    return frame_of(work, closed(work, frame), telling)
 
 
 class PatternWork(TimedWork):

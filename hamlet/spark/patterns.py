@@ -27,8 +27,9 @@ from pyspark.sql.functions import count, lit, monotonically_increasing_id
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
+from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
-from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.csvform import CsvForm
 from hamlet.input.files import columns_of, event_files, matching, open_path
 from hamlet.input.files_protocol import Reader
 from hamlet.input.formats import format_of
@@ -48,11 +49,10 @@ from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import check_choice, made_of
 from hamlet.spark.batch import destination
-from hamlet.spark.checkpoint import FilesRead, check_parts, kept_columns
+from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun, kept_columns
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, put_in_place
-from hamlet.spark.counters import ByKey
-from hamlet.spark.events import Reading, Told
-from hamlet.spark.following import Watch, awaited, followed_folder, notes_of, places
+from hamlet.spark.events import Reading
+from hamlet.spark.following import Watch, awaited, followed_folder, places, saying
 from hamlet.spark.frames import plain_in_spark
 from hamlet.spark.input import arriving, local_path
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
@@ -65,6 +65,7 @@ from hamlet.spark.pattern_stream import pattern_frame
 from hamlet.spark.pattern_tasks import ClauseTask
 from hamlet.spark.session import check_pandas, session, translated, watched
 from hamlet.spark.slices import mapped
+from hamlet.spark.told import Findings, Telling, telling
 
 _ROWS = "hamlet_rows"
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -125,12 +126,16 @@ def sql(
         raise OptionError("there is no Spark session; give one: hamlet.spark.sql(text, tables, spark=session)")
     check_choice("late", late)
     with translated():
-        frames = _Text(text, dialect, source, max_steps, chosen, (slices, lateness, late)).frames(given)
+        hearing = telling(chosen)
+        frames = _Text(text, dialect, source, max_steps, chosen, (slices, lateness, late, hearing)).frames(given)
     if len(frames) != 1:
         raise OptionError(
             f"the text has {len(frames)} queries, and hamlet.spark.sql gives one DataFrame; call it for each query"
         )
-    return frames[0]
+    (frame,) = frames
+    if frame.isStreaming:
+        vars(frame)["warnings"] = Findings(hearing, lambda told: of_names((), told.seen))
+    return frame
 
 
 def submit(
@@ -220,7 +225,8 @@ def submit_stream(
     Returns
     -------
     dict
-        ``batches``, ``events``, ``late_events``, ``rows`` and ``notes`` of this run; each query counts what it reads.
+        ``batches``, ``events``, ``late_events``, ``rows``, ``notes`` and ``warnings`` of this run; each query counts
+        what it reads.
     """
     chosen = made_of(PatternStream, options, ("source",))
     check_choice("late", chosen.late)
@@ -231,8 +237,8 @@ def submit_stream(
     for name, paths in folders.items():
         if len(paths) != 1:
             raise OptionError(f"--stream follows one folder for table {name}; give one")
-    streaming = chosen.slices, chosen.lateness, chosen.late
     with places(output, checkpoint) as folder:
+        new = not is_begun(Path(checkpoint))
         watches: list[Watch] = []
         written: list[_Written] = []
         ours = SparkSession.getActiveSession() is None
@@ -242,10 +248,10 @@ def submit_stream(
                 spark.conf.set(
                     "spark.sql.shuffle.partitions", str(chosen.slices or spark.sparkContext.defaultParallelism)
                 )
-            dropped = spark.sparkContext.accumulator({}, ByKey[str, Dropped]())
-            told = lambda name, rows: dropped.add({name: rows})  # noqa: E731
+            hearing = telling(spark)
+            streaming = chosen.slices, chosen.lateness, chosen.late, hearing
             tables = {
-                name: _following(spark, followed_folder(paths[0]), checkpoint, name, chosen, told)
+                name: _following(spark, followed_folder(paths[0]), checkpoint, name, chosen, hearing)
                 for name, paths in folders.items()
             }
             frames = _Text(text, chosen.dialect, source, MAX_STEPS, spark, streaming).frames(tables)
@@ -262,18 +268,18 @@ def submit_stream(
                 for each in watches:
                     each.query.stop()
                 raise
-            awaited(watches, chosen)
-    return {
+            with saying(chosen, (), hearing, lambda told: of_names((), told.seen), new=new) as said_at_end:
+                awaited(watches, chosen)
+    return said_at_end | {
         "batches": max((each.batches for each in written), default=0),
         "events": sum(each.events for each in watches),
         "late_events": sum(each.late_events for each in watches),
         "rows": sum(each.rows for each in written),
-        "notes": notes_of(dropped.value),
     }
 
 
 def _following(
-    spark: SparkSession, folder: Path, checkpoint: str, name: str, chosen: PatternStream, told: Told
+    spark: SparkSession, folder: Path, checkpoint: str, name: str, chosen: PatternStream, telling: Telling
 ) -> DataFrame:
     """The rows of a folder as files come, in the columns of its first file."""
     reading = Reading(SortKey(""), "", chosen.input_format, chosen.form)
@@ -283,7 +289,7 @@ def _following(
         return pa.schema([pa.field(each.name, plain_in_spark(each.type)) for each in schema])
 
     known = kept_columns(checkpoint, columns, name)
-    return arriving(spark, folder, chosen.files_per_batch, reading, known, told).toDF(*known.names)
+    return arriving(spark, folder, chosen.files_per_batch, reading, known, telling).toDF(*known.names)
 
 
 class _Written:
@@ -381,7 +387,7 @@ class _Text:
         source: str,
         max_steps: int,
         spark: SparkSession,
-        streaming: tuple[int | None, Lateness, str] = (None, 0, "error"),
+        streaming: tuple[Any, ...] = (),
         shares: bool = False,
     ) -> None:
         self._script = parsed(text, dialect, source)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ from hamlet.policies.runner import PolicyRunner
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import made_of, takes
 from hamlet.spark.batch import closed_once, destination, seen_by_all, written_shares
-from hamlet.spark.continuous import Sink, TimedSink, frame_of
+from hamlet.spark.continuous import TimedSink, frame_of
 from hamlet.spark.events import Reading
 from hamlet.spark.following import follow
 from hamlet.spark.frames import Events, events_of
@@ -188,7 +189,7 @@ def submit_stream(
     Returns
     -------
     dict
-        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, and ``notes``.
+        ``batches``, ``events``, ``late_events`` and ``rows`` of this run, ``notes`` and ``warnings``.
 
     Raises
     ------
@@ -208,12 +209,13 @@ def submit_stream(
     def columns(reader: Reader) -> pa.Schema:
         return _columns_of(policy, runner, run, reader)
 
-    def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
-        work = policy_work(policy, events.schema, run, slices, chosen.statistics, adaptive=chosen.adaptive)
-        name, form = policy.name, chosen.output_format
-        return work, TimedSink(work, "policy", name, form, tuples=tuple(runner.tuples[0]))
+    def plan(events: Events, slices: int) -> TimedWork:
+        return policy_work(policy, events.schema, run, slices, chosen.statistics, adaptive=chosen.adaptive)
 
-    return follow(source, output, checkpoint, chosen, reading, columns, plan)
+    sink = partial(
+        TimedSink, kind="policy", name=policy.name, output_format=chosen.output_format, tuples=tuple(runner.tuples[0])
+    )
+    return follow(source, output, checkpoint, chosen, reading, columns, plan, sink)
 
 
 def _columns_of(policy: Policy, runner: PolicyRunner, options: OnlineOptions, reader: Reader) -> pa.Schema:

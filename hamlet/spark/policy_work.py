@@ -6,9 +6,8 @@ slices find is kept by the one that the valuation belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError, UnsupportedError
+from hamlet.findings import Seen, of_names, seen_in
 from hamlet.input.columns import Int64Array
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
@@ -26,9 +26,9 @@ from hamlet.output.time_text import time_text
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of, kept_rates, rates_again, rates_of
 from hamlet.policies import Monitor, Policy
+from hamlet.policies.analysis.bare_bounds import notes_of_bounds
 from hamlet.policies.analysis.reach import reach_of
 from hamlet.policies.analysis.rewriting import goal
-from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.syntax.formula import Formula, per_second_of
@@ -73,6 +73,7 @@ class PolicyWork(TimedWork):
         self._shipment = shipment_of(policy, options.negate, options.open_end)
         self._key = key = SortKey(options.time_column, options.order_column, "the DataFrame")
         wanted = {atom.predicate for atom in atoms_of(policy.formula, ())}
+        self._names = [each.name for each in policy.signature]
         self._tables = partial(Tables, policy.signature, wanted, events, key, options.type_column)
         names = dict.fromkeys([*key.names, options.type_column, *self._tables().columns])
         missing = [name for name in names if name not in events.names]
@@ -98,7 +99,7 @@ class PolicyWork(TimedWork):
 
     def recut(self, events: pa.RecordBatch) -> tuple[Any, PolicyWork]:
         """Shares, and values with shares of their own, by the rates of some events."""
-        rates = rates_of(self.formula, self._chunks(events))
+        rates = rates_of(self.formula, self._tables(time_points="event").feed(events))
         shares = kept_rates(rates, self.slices)
         return shares, self.again(shares)
 
@@ -112,22 +113,23 @@ class PolicyWork(TimedWork):
         """Ticks and orders."""
         return self._key.columns_of(events)
 
-    def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Which slices need which events."""
-        needs = np.zeros((events.num_rows, self.slices), np.bool_)
-        for chunk in self._chunks(events):
+    def looked(self, events: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], Seen]:
+        """Which slices need which events, and the predicates that have come."""
+        needs, tables = np.zeros((events.num_rows, self.slices), np.bool_), self._tables(time_points="event")
+        for chunk in tables.feed(events):  # each event is a time-point
             for slice, part in enumerate(self.slicer.route(chunk)):
                 for points, _ in part.relations.values():
                     needs[points, slice] = True
-        return needs
-
-    def _chunks(self, events: pa.RecordBatch) -> Iterator[LogChunk]:
-        """Events as relations; each is a time-point."""
-        yield from self._tables(time_points="event").feed(events)
+        return needs, replace(seen_in(events, self.options["type_column"], self._names), nulls=tables.nulls)
 
     def monitor(self, slice: int, first: int, saved: bytes | None) -> PolicySlice:  # noqa: ARG002
         """The monitor of a slice."""
         return PolicySlice(self, self._shipment.policy, slice, saved)
+
+    def findings(self, seen: Seen) -> list[str]:
+        """Bounds without a unit, predicates that never came, events in no relation."""
+        bounds = notes_of_bounds([self._shipment.policy], self._clock.type) if seen.events else []
+        return [*bounds, *of_names(self._names, seen)]
 
     def time_text(self, tick: int) -> str:
         """A time for a message."""

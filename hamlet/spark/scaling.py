@@ -107,6 +107,14 @@ def kept_plan(checkpoint: str) -> Plan | None:
         raise RestoreError(f"the checkpoint is damaged: {place} cannot be read ({error})") from None
 
 
+def files_read(checkpoint: str) -> list[str]:
+    """The files that a job has read, also before its cells were moved."""
+    plan = kept_plan(checkpoint)
+    if plan is None:
+        return []
+    return sorted({*plan.read, *FilesRead(plan.folder(checkpoint), checkpoint).committed()[1]})
+
+
 def write_plan(checkpoint: str, plan: Plan) -> None:
     """Keep a plan; from here on it holds."""
     folder = local_path(checkpoint)

@@ -11,7 +11,7 @@ import json
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import LateError
+from hamlet.findings import Seen, of_names
 from hamlet.input.columns import Int64Array
 from hamlet.runtime.monitor import Monitor
 from hamlet.spark.events import engine_batches
@@ -29,7 +30,7 @@ PACKED = pa.schema(
         pa.field("slice", pa.int32(), nullable=False),
         pa.field("first", pa.int64(), nullable=False),  # ticks: of the events that the task has read
         pa.field("latest", pa.int64(), nullable=False),
-        pa.field("read", pa.int64(), nullable=False),  # events, told to the first slice only
+        pa.field("seen", pa.binary()),  # what all of these have shown (`Seen`), told to the first slice only
         pa.field("events", pa.binary()),  # as an Arrow stream; NULL where there are none
     ]
 )
@@ -43,6 +44,7 @@ CLOSED = pa.schema(
         pa.field("latest", pa.int64()),
         pa.field("cell", pa.int32(), nullable=False),
         pa.field("load", pa.int64(), nullable=False),  # events that the cell was given
+        pa.field("seen", pa.binary()),  # what all events since the job began have shown, where the cell knows it
     ]
 )
 _HEAD = ("tick", "place", "part")  # in front of the columns of packed events
@@ -59,11 +61,17 @@ class Slice(ABC):
         Events that tasks have read, those that the slice was given, late ones among these, and what it keeps.
     latest : int or None
         The latest time of the micro-batch, in ticks.
+    seen : Seen
+        What all events since the job began have shown, in the first slice.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, saved: bytes | None) -> None:
         self.read = self.load = 0
         self.latest: int | None = None
+        self.seen = Seen()
+        self.before: bytes | None = None  # what it has kept
+        if saved is not None:
+            self.seen, self.before = _parted(saved)
 
     @property
     @abstractmethod
@@ -73,9 +81,11 @@ class Slice(ABC):
     @abstractmethod
     def kept_bytes(self) -> int: ...  # noqa: D102
 
-    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:  # noqa: ARG002
+    def take(self, first: int, latest: int, seen: bytes | None, events: bytes | None) -> None:  # noqa: ARG002
         """A row of `PACKED`, in any order."""
-        self.read += read
+        if seen is not None:
+            shown = Seen.read(seen)
+            self.read, self.seen = self.read + shown.events, self.seen.plus(shown)
         self.latest = latest if self.latest is None else max(latest, self.latest)
         for batch in [] if events is None else from_bytes(events):
             self.load += self.received(batch)
@@ -88,9 +98,19 @@ class Slice(ABC):
     def closed(self) -> Iterator[tuple[int, bytes]]:
         """Buckets of rows that the micro-batch decides; called once, after all events."""
 
-    @abstractmethod
     def save(self) -> bytes:
         """What it keeps, for `Work.opened`."""
+        return joined([self.seen.described(), self.kept()])
+
+    @abstractmethod
+    def kept(self) -> bytes:
+        """What it keeps of its events; it finds that in `before` when it is opened again."""
+
+
+def _parted(saved: bytes) -> tuple[Seen, bytes]:
+    """What the events have shown, and what a slice keeps of them."""
+    seen, kept = unjoined(saved)
+    return Seen.read(seen), kept
 
 
 class Work(Protocol):
@@ -111,18 +131,18 @@ class Work(Protocol):
         """A slice, as the micro-batch before has left it."""
 
 
-def told(ticks: Int64Array, packets: Sequence[bytes | None]) -> pa.RecordBatch:
+def told(ticks: Int64Array, seen: Seen, packets: Sequence[bytes | None]) -> pa.RecordBatch:
     """Events of these times as `PACKED`, of which each slice gets a packet or none."""
     count = len(packets)
     times = [int(ticks.min())] * count, [int(ticks.max())] * count
-    columns = [range(count), *times, [len(ticks), *[0] * (count - 1)], packets]
+    columns = [range(count), *times, [seen.described(), *[None] * (count - 1)], packets]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
 
-def decided(bucket: int, rows: bytes | None, **counts: int | None) -> dict[str, Any]:
+def decided(bucket: int, rows: bytes | None, **counts: int | bytes | None) -> dict[str, Any]:
     """A row of `CLOSED`."""
-    none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0}
+    none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0, "seen": None}
     return {"bucket": bucket, "rows": rows, **none, **counts}
 
 
@@ -218,9 +238,22 @@ class TimedWork(ABC):
     def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
         """Ticks, and what orders events of one tick; raises DataError where there is none."""
 
-    @abstractmethod
+    def looked(self, events: pa.RecordBatch) -> tuple[npt.NDArray[np.bool_], Seen]:
+        """Which slices need which events, of shape (rows, slices), and what these show."""
+        needs = self.needs(events) if self.slices > 1 else np.ones((events.num_rows, 1), np.bool_)
+        return needs, self.seen(events)
+
     def needs(self, events: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        """Which of several slices need which events; of shape (rows, slices)."""
+        """Which of several slices need which events."""
+        raise NotImplementedError
+
+    def seen(self, events: pa.RecordBatch) -> Seen:
+        """What events show."""
+        return Seen(events.num_rows)
+
+    def findings(self, seen: Seen) -> list[str]:
+        """What was probably not meant, by what all events have shown, a sentence each."""
+        return of_names((), seen)
 
     def by_hash(self, known: npt.NDArray[np.bool_], hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """The needs where each of the known events goes to the slice of its hash, and the others to none."""
@@ -251,8 +284,10 @@ class TimedWork(ABC):
             ticks, orders = self.times(events)
             places = np.arange(row, row + len(ticks))
             row += len(ticks)
-            parts = self._parts(events, ticks, orders, places)
-            yield told(ticks, [as_bytes(part) if part.num_rows else None for part in parts])
+            needs, seen = self.looked(events)
+            parts = self._parts(events, ticks, orders, places, needs)
+            packets = [as_bytes(part) if part.num_rows else None for part in parts]
+            yield told(ticks, replace(seen, first=int(ticks[0])), packets)
 
     def _steps(self, ticks: Int64Array, orders: Int64Array | None) -> tuple[Any, Any]:
         """The first event of each step of time, and the step of each event."""
@@ -263,10 +298,14 @@ class TimedWork(ABC):
         return firsts, steps.reshape(-1)
 
     def _parts(
-        self, events: pa.RecordBatch, ticks: Int64Array, orders: Int64Array | None, places: Int64Array
+        self,
+        events: pa.RecordBatch,
+        ticks: Int64Array,
+        orders: Int64Array | None,
+        places: Int64Array,
+        needs: npt.NDArray[np.bool_],
     ) -> Iterator[pa.RecordBatch]:
         """The events of each slice, and its steps, behind columns that say what they are."""
-        needs = self.needs(events) if self.slices > 1 else np.ones((len(ticks), 1), np.bool_)
         firsts, steps = self._steps(ticks, orders)
         claimed = np.zeros(len(ticks), np.bool_)
         for slice in range(self.slices):
@@ -286,7 +325,7 @@ class TimedWork(ABC):
         """The events of each slice of some that were packed before, in the order of time."""
         data = events.select(events.schema.names[len(_HEAD) :])
         ticks, orders = self.times(data)
-        for part in self._parts(data, ticks, orders, events.column(1).to_numpy()):
+        for part in self._parts(data, ticks, orders, events.column(1).to_numpy(), self.looked(data)[0]):
             yield part.take(pa.array(np.argsort(part.column(0).to_numpy(), kind="stable")))
 
     def opened(self, slice: int, saved: bytes | None) -> TimedSlice:
@@ -298,7 +337,7 @@ class TimedSlice(Slice):
     """Events of a slice: judged, put in order, and given to the monitor once no earlier one can come."""
 
     def __init__(self, work: TimedWork, slice: int, saved: bytes | None) -> None:
-        super().__init__()
+        super().__init__(saved)
         self._work, self._slice = work, slice
         self._late = 0
         self._first: int | None = None
@@ -308,8 +347,8 @@ class TimedSlice(Slice):
         self._monitor: Submonitor | None = None
         self._past: list[pa.RecordBatch] = []  # what the monitor was given lately, where that is kept
         self._since: int | None = None  # events from this tick on are there; None where all are
-        if saved is not None:
-            state = _State.of(saved)
+        if self.before is not None:
+            state = _State.of(self.before)
             self._before, self._first, self._since = state.before, state.first, state.since
             self._held, self._past = state.held, state.past if work.reach is not None else []
             if state.monitor:
@@ -342,11 +381,11 @@ class TimedSlice(Slice):
         kept = 0 if self._monitor is None else self._monitor.kept_bytes
         return kept + sum(int(batch.nbytes) for batch in (*self._held, *self._past))
 
-    def take(self, first: int, latest: int, read: int, events: bytes | None) -> None:
+    def take(self, first: int, latest: int, seen: bytes | None, events: bytes | None) -> None:
         """A row of `PACKED`."""
         if self._monitor is None:
             self._first = first if self._first is None else min(first, self._first)
-        super().take(first, latest, read, events)
+        super().take(first, latest, seen, events)
 
     def received(self, events: pa.RecordBatch) -> int:
         """Take packed events; steps are none."""
@@ -427,7 +466,7 @@ class TimedSlice(Slice):
         self._late += int((late & (parts == MINE)).sum())
         return [events.filter(pa.array(~late))]
 
-    def save(self) -> bytes:
+    def kept(self) -> bytes:
         """What is known of time, the events that are held, and the monitor."""
         monitor, points = (b"", 0) if self._monitor is None else (self._monitor.save(), self._monitor.points)
         keeps = self._work.reach is not None
@@ -500,7 +539,8 @@ def recut(work: TimedWork, saved: Sequence[bytes | None]) -> Recut | None:
 
     None where that cannot be: some cell has not begun, or not kept what is needed for as long.
     """
-    states = [_State.of(each) for each in saved if each is not None]
+    parts = [_parted(each) for each in saved if each is not None]
+    states = [_State.of(kept) for _, kept in parts]
     one = states[0] if states else None
     if work.reach is None or one is None or one.before is None or len(states) < len(saved):
         return None
@@ -513,13 +553,13 @@ def recut(work: TimedWork, saved: Sequence[bytes | None]) -> Recut | None:
     if events is None:
         return None
     shares, fresh = work.recut(events.select(events.schema.names[len(_HEAD) :]))
-    parts = fresh.parts(events)
     made, loads = [], dict[int, int]()
-    for cell, part in enumerate(parts):
+    for cell, part in enumerate(fresh.parts(events)):
         cut = int(np.searchsorted(part.column(0).to_numpy(), mark)) if one.points else 0
         held, past = [part.slice(cut)] if cut < part.num_rows else [], [part.slice(0, cut)] if cut else []
         loads[cell] = int(np.count_nonzero(part.column(2).to_numpy() != STEP))
-        made.append(_State(one.before, one.first, one.since, one.points, True, held, past, b"").saved())
+        state = _State(one.before, one.first, one.since, one.points, True, held, past, b"")
+        made.append(joined([parts[cell][0].described(), state.saved()]))
     return Recut(shares, made, loads)
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError, UnsupportedError
+from hamlet.findings import Seen, of_names
 from hamlet.input.columns import Int64Array
 from hamlet.input.ticks import ticks_of
 from hamlet.input.widening import FRACTION
@@ -67,7 +68,8 @@ class SpecificationWork(TimedWork):
         self._in_ticks = clock is not None
         self.clock = clock or _clock_of(events.field(time).type, options.time_unit, time)
         lateness = ticks_of(options.lateness, self.clock)
-        names = dict.fromkeys([time, *(each.name for each in spec.inputs)])
+        self._inputs = [each.name for each in spec.inputs]
+        names = dict.fromkeys([time, *self._inputs])
         super().__init__(slices, pa.schema([events.field(name) for name in names]), lateness, options.late)
         self.rows = self.monitor(0, 0, None).form.schema(self.clock)
 
@@ -87,6 +89,15 @@ class SpecificationWork(TimedWork):
         if pa.types.is_uint64(values.type):
             values = values.cast(pa.int64(), safe=False)
         return self.by_hash(known, hashes_of(values, 0))
+
+    def seen(self, events: pa.RecordBatch) -> Seen:
+        """The inputs that have a value."""
+        values = ((name, events.num_rows - events.column(name).null_count) for name in self._inputs)
+        return Seen(events.num_rows, names={name: count for name, count in values if count})
+
+    def findings(self, seen: Seen) -> list[str]:
+        """Inputs that never came."""
+        return of_names(self._inputs, seen)
 
     def monitor(self, slice: int, first: int, saved: bytes | None) -> SpecificationSlice:  # noqa: ARG002
         """The monitor of a slice, which starts with the first event of all slices."""

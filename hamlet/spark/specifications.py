@@ -27,7 +27,7 @@ from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.options import check_choice, made_of, takes
 from hamlet.spark.batch import closed_once, destination, seen_by_all, written_slices
-from hamlet.spark.continuous import Sink, TimedSink
+from hamlet.spark.continuous import TimedSink
 from hamlet.spark.counters import ByKey
 from hamlet.spark.events import Reading
 from hamlet.spark.following import follow
@@ -276,11 +276,11 @@ def submit_stream(
     def columns(reader: Reader) -> pa.Schema:
         return _columns_of(spec, chosen.run, reader)
 
-    def plan(events: Events, slices: int) -> tuple[TimedWork, Sink]:
-        work = SpecificationWork(spec, events.schema, chosen.run, slices)
-        return work, TimedSink(work, "specification", name, chosen.output_format, sparse=True)
+    def plan(events: Events, slices: int) -> TimedWork:
+        return SpecificationWork(spec, events.schema, chosen.run, slices)
 
-    return follow(source, output, checkpoint, chosen, reading, columns, plan)
+    sink = partial(TimedSink, kind="specification", name=name, output_format=chosen.output_format, sparse=True)
+    return follow(source, output, checkpoint, chosen, reading, columns, plan, sink)
 
 
 def _columns_of(spec: Specification, options: Options, reader: Reader) -> pa.Schema:

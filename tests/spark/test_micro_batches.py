@@ -21,7 +21,7 @@ from tests.parallel.test_slicing import FEATURES, drawn
 from tests.spark.test_partial_rows import pieces, shipment_of, table_of
 from tests.strategies import Case
 
-Packets = list[list[tuple[int, int, int, bytes | None]]]  # of each slice
+Packets = list[list[tuple[int, int, bytes | None, bytes | None]]]  # of each slice
 END = 1 << 60  # a time at which all windows are closed
 
 
@@ -41,11 +41,11 @@ class Job:
 
     def batch(self, events: list[pa.RecordBatch], end: bool = False) -> list[dict[str, Any]]:
         """A micro-batch, one task per record batch: the rows of windows that it closes."""
-        packets: Packets = [[(END, END, 0, None)] if end else [] for _ in self.states]
+        packets: Packets = [[(END, END, None, None)] if end else [] for _ in self.states]
         for task, part in enumerate(events):
             for sent in self.work.packed(task, [part.select(self.columns)]):
                 for row in sent.to_pylist():
-                    packets[row["slice"]].append((row["first"], row["latest"], row["read"], row["events"]))
+                    packets[row["slice"]].append((row["first"], row["latest"], row["seen"], row["events"]))
         closed: dict[int, list[bytes]] = {}
         read = late = 0
         for slice, mine in enumerate(packets):

@@ -57,7 +57,7 @@ class Cells:
         cells = {cell: self.work.opened(cell, state) for cell, state in enumerate(self.states)}
         for packed in self.work.packed(0, [events]):
             for row in packed.to_pylist():
-                cells[row["slice"]].take(row["first"], row["latest"], row["read"], row["events"])
+                cells[row["slice"]].take(row["first"], row["latest"], row["seen"], row["events"])
         for cell, found in cells.items():
             for _, data in found.closed():
                 self.rows += [row for batch in from_bytes(data) for row in batch.to_pylist()]

@@ -30,7 +30,7 @@ from hamlet.streams import run as run_specification
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SIGNATURE = "w(u: string, a: int) d(u: string, a: int)"
+SIGNATURE = "w(u: string, a: int) d(u: string, a: int) refund(u: string)"
 POLICY = "w(u, a) AND NOT ONCE[0,5] EXISTS b. d(u, b)"
 SPECIFICATION = """input u: String, a: Int64
 output n(v: String) spawn with u eval when u = v with n(v).offset(by: -1).defaults(to: 0) + a
@@ -38,6 +38,7 @@ trigger (v: String) spawn with u eval when u = v && n(v) > 60 with "{} is rich".
 PATTERNS = """SELECT u, t, n FROM events MATCH_RECOGNIZE (PARTITION BY u ORDER BY time
 MEASURES FIRST(time) AS t, COUNT(*) AS n PATTERN (x y+) WITHIN 30 DEFINE y AS a > PREV(a)) WHERE n > 1"""
 QUERY = "q: RETURN u, COUNT(*) AS n, SUM(d.a) AS s PATTERN SEQ(w, d+) WHERE [u] GROUP-BY u WITHIN 20 s"
+NEVER = ["r: no rows, because Refund never occurs"]
 END = 1000  # a time at which everything before is decided
 
 
@@ -279,7 +280,10 @@ def test_the_checkpoint_is_one_jobs_and_whole(
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notation: str) -> None:
+    """It knows what was probably not meant, as far as its queries have come."""
     table = drawn(11)
+    table = table.append_column("b", pa.nulls(table.num_rows, pa.int64()))
+    said = {"query": NEVER, "policy": ["refund never occurs"], "specification": ["b never occurs"], "patterns": []}
     (tmp_path / "in").mkdir()
     for number, begin in enumerate(range(0, table.num_rows, 50)):
         pq.write_table(table.slice(begin, 50), tmp_path / "in" / f"{number}.parquet")
@@ -288,15 +292,17 @@ def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notat
     events = store.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "in"))
     work: Any = {"policy": _policy, "patterns": lambda: PATTERNS}.get(notation, lambda: None)()
     if notation == "query":
-        work = hamlet.Workload.parse(QUERY)
+        work = hamlet.Workload.parse(f"{QUERY}; r: RETURN COUNT(*) PATTERN SEQ(w, Refund) WITHIN 20 s")
     options: dict[str, Any] = {"slices": 2}
     if notation == "specification":
-        work, options["values"] = Specification.parse(SPECIFICATION), True
+        work, options["values"] = Specification.parse(f"input b: Int64\n{SPECIFICATION}"), True
     rows = hamlet.spark.stream(events, work, **options)
     assert rows.isStreaming
+    assert list(rows.warnings) == []
     writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True)
     query = writer.format("parquet").start(str(tmp_path / "out"))
     query.awaitTermination()
+    assert list(rows.warnings) == said[notation]
     counted = sum(each.observedMetrics["hamlet"]["events"] or 0 for each in query.recentProgress)
     assert counted == table.num_rows
     found = [row.asDict() for row in store.read.parquet(str(tmp_path / "out")).collect()]
@@ -327,15 +333,26 @@ def test_what_cannot_go_on_is_refused(store: SparkSession) -> None:
         hamlet.spark.stream(_policy(), rate.drop("a"))
 
 
-def sliced(tmp_path: Path, notation: str, slices: int, *more: str) -> None:
+def sums_of(rows: list[dict[str, Any]]) -> list[str]:
+    """What is said of the query's sums."""
+    found = [each for each in hamlet.run(hamlet.Workload.parse(QUERY), rows).warnings if "EVENTS" in each]
+    assert found
+    return found
+
+
+def sliced(tmp_path: Path, notation: str, slices: int, *more: str, loud: bool = False) -> None:
     """Run a job with so many slices over what is there."""
     arguments = command(tmp_path, notation, *more)
+    arguments = [each for each in arguments if each != "--quiet" or not loud]
     arguments[arguments.index("--slices") + 1] = str(slices)
     assert main(arguments) == 0
 
 
 @pytest.mark.parametrize("notation", ["query", "policy", "specification"])
-def test_another_number_of_slices_goes_on(store: SparkSession, tmp_path: Path, notation: str) -> None:
+def test_another_number_of_slices_goes_on(
+    store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the rows, and the findings, of one run over all events."""
     assert store is not None
     table = drawn(11)
     rows = table.to_pylist()
@@ -344,10 +361,13 @@ def test_another_number_of_slices_goes_on(store: SparkSession, tmp_path: Path, n
     parts = [rows[:third], rows[third : 2 * third], [*rows[2 * third :], last, {**last, "time": END + 90}]]
     for number, (slices, part) in enumerate(zip((2, 3, 1), parts, strict=True)):
         put(tmp_path / "in", f"{number}.csv", csv(part))
-        sliced(tmp_path, notation, slices)
+        capsys.readouterr()
+        sliced(tmp_path, notation, slices, loud=True)
         plan = json.loads((tmp_path / "state" / "cells.json").read_text())
         assert set(plan["places"]) == set(range(slices))
         assert plan["generation"] == number
+    notes = [line.removeprefix("note: ") for line in capsys.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert notes == {"query": sums_of([*rows, last]), "policy": ["refund never occurs"], "specification": []}[notation]
     assert [row for row in written(tmp_path / "out") if str(END) not in row] == decided(notation, table)
 
 
