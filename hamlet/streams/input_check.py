@@ -49,7 +49,7 @@ def column_errors(
         found = columns[stream.name]
         if found is not None and not _fits(stream, found):
             message = f"{stream.name} is {stream.type}, and its column holds {found}"
-            reports.error(message, stream.span, f"declare it so: input {stream.name}: {_declared(found)}")
+            reports.error(message, stream.span, _hint(stream, found))
     return tuple(reports.errors)
 
 
@@ -77,15 +77,18 @@ def _fits(stream: Stream, found: pa.DataType) -> bool:
     if kind.family == "Bool":
         return bool(text or pa.types.is_boolean(found))
     number = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found)
-    return bool(text or number or pa.types.is_timestamp(found))
+    return bool(text or number)
 
 
-def _declared(found: pa.DataType) -> str:
-    """The type of an input that a column can be."""
+def _hint(stream: Stream, found: pa.DataType) -> str:
+    """The type of an input that a column can be, or what it could hold instead."""
+    declared = "String"
     if pa.types.is_boolean(found):
-        return "Bool"
-    if pa.types.is_unsigned_integer(found):
-        return "UInt64"
-    if pa.types.is_integer(found) or pa.types.is_timestamp(found):
-        return "Int64"
-    return "Float64" if pa.types.is_floating(found) or pa.types.is_decimal(found) else "String"
+        declared = "Bool"
+    elif pa.types.is_integer(found):
+        declared = "UInt64" if pa.types.is_unsigned_integer(found) else "Int64"
+    elif pa.types.is_floating(found) or pa.types.is_decimal(found):
+        declared = "Float64"
+    elif pa.types.is_temporal(found):
+        return "times are no values of streams; give numbers, such as seconds"
+    return f"declare it so: input {stream.name}: {declared}"

@@ -32,7 +32,7 @@ from hamlet.streams.evaluate.columns import Cells, cells_of, plain_cells
 from hamlet.streams.evaluate.compile import compile_program
 from hamlet.streams.memory import held
 from hamlet.streams.options import MonitorOptions, Options
-from hamlet.streams.program.tuples import as_structs, takes_wide
+from hamlet.streams.program.tuples import as_structs
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
 
@@ -262,7 +262,7 @@ class Monitor(Protocol):
         return self._do(partial(self._pushed, events))
 
     def _pushed(self, events: Any) -> list[Found]:
-        table, closed = table_of(as_structs(events, self.spec.inputs), self.arrived, takes_wide(self.spec.inputs))
+        table, closed = table_of(as_structs(events, self.spec.inputs), self.arrived, wide=True)
         batches = [batch for batch in table.combine_chunks().to_batches() if batch.num_rows]
         if not batches:
             return []

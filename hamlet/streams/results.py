@@ -92,8 +92,8 @@ class RowForm:
         return pa.schema([(name, _common(kinds)) for name, kinds in fields.items()])
 
     def _time_type(self, clock: Clock | None) -> pa.DataType:
-        if clock is None:
-            return pa.null()
+        if clock is None:  # there were no events
+            return pa.int64()
         if clock.is_timestamp:
             whole = clock.unit == "ns" or self._between(1000 if clock.unit == "us" else clock.tick)
             return pa.timestamp("ns" if whole else clock.unit, clock.type.tz)

@@ -34,10 +34,11 @@ from hamlet.streams.feeds import Feed
 from hamlet.streams.merged import FolderColumns, MergedFeed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
-from hamlet.streams.program.tuples import as_structs, takes_wide
+from hamlet.streams.program.tuples import as_structs
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536
+_MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
 _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 _NO_TIME = from_texts(["", "#"])  # fields of a CSV file that hold no time
 TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
@@ -45,7 +46,7 @@ TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": 
 
 class _Memory(Feed):
     def __init__(self, source: Any, inputs: Sequence[ir.Stream]) -> None:
-        table, self.closed = table_of(as_structs(source, inputs), wide=takes_wide(inputs))
+        table, self.closed = table_of(as_structs(source, inputs), wide=True)
         self.name = "the table" if self.closed else "the events"
         self.rows, self.names = table.num_rows, table.schema.names
         self._table = table
@@ -278,15 +279,15 @@ class _Json(Feed):
         return self._dropped
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        first, waiting, wide = 0, [], takes_wide(self._inputs)
+        first, waiting = 0, []
         self._dropped = Dropped()
         for row in self._objects():
             waiting.append(row)
             if len(waiting) == _CHUNK:
-                yield from table_of(as_structs(waiting, self._inputs), first, wide)[0].to_batches()
+                yield from table_of(as_structs(waiting, self._inputs), first, wide=True)[0].to_batches()
                 first, waiting = first + len(waiting), []
         if waiting:
-            yield from table_of(as_structs(waiting, self._inputs), first, wide)[0].to_batches()
+            yield from table_of(as_structs(waiting, self._inputs), first, wide=True)[0].to_batches()
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         try:
@@ -307,10 +308,11 @@ class _Json(Feed):
 
 
 def _lines(raw: Any) -> Iterator[bytes]:
-    rest = b""
-    while block := raw.read(_BLOCK):
+    rest, block = b"", raw.read(_BLOCK).removeprefix(_MARK)
+    while block:
         *whole, rest = (rest + block).split(b"\n")
         yield from whole
+        block = raw.read(_BLOCK)
     if rest:
         yield rest
 

@@ -25,7 +25,7 @@ from hamlet.streams.filters import LiveChoice
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor, time_column_of
 from hamlet.streams.program import ir
-from hamlet.streams.program.tuples import as_structs, takes_wide
+from hamlet.streams.program.tuples import as_structs
 from hamlet.streams.results import Found
 from hamlet.streams.sources import TYPES, without_marks
 from hamlet.streams.specification import Specification
@@ -199,7 +199,7 @@ class _JsonEvents(Lines):
         if any(row.get(time) is None for row in rows):
             raise BadLineError(f"there is no {time!r}")
         try:
-            table, closed = table_of(as_structs(rows, self._inputs), self._monitor.arrived, takes_wide(self._inputs))
+            table, closed = table_of(as_structs(rows, self._inputs), self._monitor.arrived, wide=True)
         except DataError as error:
             raise BadLineError(str(error)) from None
         self._check(table, time)

@@ -133,6 +133,25 @@ def test_all_that_lacks_a_bound_is_told_at_once() -> None:
     assert len(caught.value.diagnostics) == 3
 
 
+def test_release_is_decided_when_its_interval_has_passed() -> None:
+    formulas = [f"(ONCE a(x)) AND ({form} a(x))" for form in ("b(x) RELEASE[2,3]", "ALWAYS[2,3]")]
+    for seed in range(40):
+        draw = random.Random(seed)
+        time, events = 0, []
+        for _ in range(16):
+            time += draw.choice([0, 1, 1, 2, 4])
+            events.append({"time": time, "type": draw.choice("aaab"), "x": draw.choice([1, 2])})
+        release, always = (_decided(Policy.parse(each, "a(x: int) b(x: int)"), events) for each in formulas)
+        assert always.items() <= release.items()
+
+
+def _decided(policy: Policy, events: list[dict[str, Any]]) -> dict[tuple[int, int], int]:
+    """When each row is given: how many events have come."""
+    monitor = Monitor(policy, time_points="event")
+    steps = [*(monitor.push([event]) for event in events), monitor.close()]
+    return {(row["time_point"], row["x"]): count for count, rows in enumerate(steps) for row in rows}
+
+
 def test_a_policy_in_letpast_strips_its_always() -> None:
     policy = Policy.parse("LETPAST e(x) = p(x) OR PREV e(x) IN ALWAYS FORALL x. e(x) IMPLIES q(x)", SMALL)
     found = run(policy, [{"time": 1, "type": "p", "x": 7}, {"time": 2, "type": "q", "x": 7}])

@@ -37,23 +37,29 @@ def listed(rows: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_a_job_gives_the_rows_of_one_process(spark: SparkSession, tmp_path: Path, text: str) -> None:
+def test_a_job_gives_the_rows_of_one_process(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
     from hamlet.spark import monitor
-    from hamlet.spark.policies import submit
 
     policy = Policy.parse(text, SIGNATURE)
-    table = events()
+    table = pa.Table.from_pylist([*events().to_pylist(), {"time": 80, "type": "A", "x": 1, "y": None}])
     expected = listed(run(policy, table).rows())
     assert expected
     if policy.formula != Policy.parse(FORMULAS[1], SIGNATURE).formula:
         found = monitor(policy, spark.createDataFrame(table.to_pylist()), slices=2)
         assert listed(row.asDict() for row in found.collect()) == expected
     pq.write_table(table, tmp_path / "in.parquet")
-    stats = submit(policy, str(tmp_path / "in.parquet"), str(tmp_path / "out"), slices=3)
-    rows = pq.read_table(tmp_path / "out" / "policy=policy1", partitioning=None).to_pylist()
+    (tmp_path / "p.sig").write_text(SIGNATURE)
+    (tmp_path / "p.mfotl").write_text(text)
+    command = ["submit", str(tmp_path / "p.mfotl"), "--signature", str(tmp_path / "p.sig"), "--slices", "3"]
+    assert main([*command, "--input", str(tmp_path / "in.parquet"), "--output", str(tmp_path / "out")]) == 0
+    rows = pq.read_table(tmp_path / "out" / "policy=p", partitioning=None).to_pylist()
     assert listed(rows) == expected
-    assert stats["rows"] == len(rows)
-    assert stats["events"] == table.num_rows
+    said = capsys.readouterr().err
+    assert f"{len(rows):,} row" in said
+    assert f"{table.num_rows} events" in said
+    assert "1 event is in no relation" in said
 
 
 def test_a_folder_that_grows_gives_every_row_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hamlet.errors import DataError
+from hamlet.errors import DataError, WorkloadError
 from hamlet.streams import Specification, run
 
 SPEC = Specification.parse("input a: Int64  output n := n.offset(by: -1).defaults(to: 0) + a  output b := a")
@@ -21,10 +22,12 @@ Event = dict[str, Any]
 
 def written(path: Path, events: list[Event]) -> Path:
     names = list(events[0])
+    encoding = "utf-8-sig" if len(events) % 2 else "utf-8"  # the former begins with a mark
     if path.suffix == ".csv":
-        path.write_text("\n".join([",".join(names), *(",".join(str(each[name]) for name in names) for each in events)]))
+        lines = [",".join(names), *(",".join(str(each[name]) for name in names) for each in events)]
+        path.write_text("\n".join(lines), encoding=encoding)
     elif path.suffix == ".jsonl":
-        path.write_text("\n".join(map(json.dumps, events)))
+        path.write_text("\n".join(map(json.dumps, events)), encoding=encoding)
     else:
         pq.write_table(pa.Table.from_pylist(events), path)
     return path
@@ -111,3 +114,27 @@ def test_timestamps_of_text_and_of_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.table({"time": times, "a": [1, 2]}), tmp_path / "b.parquet")
     rows = computed([str(texts), str(tmp_path / "b.parquet")])
     assert [row["value"] for row in rows if row["stream"] == "b"] == [0, 1, 2, 3]
+
+
+def test_times_of_no_events_are_integers() -> None:
+    assert run(SPEC, [], values=True).table().schema.field("time").type == pa.int64()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "dicts"])
+def test_a_column_that_no_input_reads_may_hold_any_integers(ending: str, tmp_path: Path) -> None:
+    events = [{"time": 0, "a": 1, "z": 5}, {"time": 1, "a": 2, "z": 2**70}]
+    source = events if ending == "dicts" else written(tmp_path / f"e.{ending}", events)
+    assert [row["value"] for row in computed(source) if row["stream"] == "b"] == [1, 2]
+    events[1]["a"] = 2**70
+    with pytest.raises(DataError, match=r"column 'a'.* holds .*[Ii]nteger|column 'a': .*invalid value"):
+        computed(events if ending == "dicts" else written(tmp_path / f"e.{ending}", events))
+
+
+@pytest.mark.parametrize("kind", ["Int64", "UInt64", "Float64", "String", "Bool"])
+@pytest.mark.parametrize("value", [datetime(2024, 3, 5), datetime(2024, 3, 5).date(), timedelta(1)])
+def test_moments_and_durations_are_no_values(kind: str, value: Any) -> None:
+    spec = Specification.parse(f"input a: {kind}")
+    with pytest.raises(DataError, match=f"input a is of type {kind}"):
+        run(spec, [{"time": 0, "a": value}])
+    with pytest.raises(WorkloadError, match=f"a is {kind}, and its column holds .*\n.*\n.*\nhint: times are no values"):
+        run(spec, pa.table({"time": [0], "a": [value]}))

@@ -40,7 +40,13 @@ def moved_in_time(part: mfotl.Formula, around: mfotl.Formula) -> list[mfotl.Form
                 replace(part, left=guarded_left),
                 replace(part, left=guarded_left, right=second),
             ]
-        case mfotl.Trigger() | mfotl.Release():
+        case mfotl.Release(interval, left, right):
+            # The first is decided once the interval has passed; the second asks nothing of `around` at other times.
+            beside = mfotl.Temporal("ONCE", interval, around, span=span)
+            second = mfotl.And(beside, negation(right), span=right.span)
+            no = mfotl.Not(mfotl.Until(interval, negation(left), second, span=span), span=span)
+            return [mfotl.And(around, no, span=span), _dual(part, around)]
+        case mfotl.Trigger():
             return [_dual(part, around)]
     return []
 

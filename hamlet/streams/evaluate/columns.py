@@ -185,8 +185,6 @@ def _numbers(
         column = column.dictionary_decode()
         found = column.type
     number = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found)
-    if pa.types.is_timestamp(found) and kind.family != "Bool":
-        column, number = column.cast(pa.int64()), True
     if pa.types.is_string_view(found):  # Arrow trims no views
         column = column.cast(pa.string())
     if not (number if kind.family != "Bool" else pa.types.is_boolean(found)) and not is_text(found):

@@ -13,11 +13,6 @@ from hamlet.streams.program import ir
 _DIGITS = re.compile("(?:[0-9a-fA-F]{2})*")
 
 
-def takes_wide(inputs: Iterable[ir.Stream]) -> bool:
-    """Whether an input can be an integer beyond 63 bits."""
-    return any(isinstance(each.type, ir.Scalar) and each.type.family == "UInt" for each in inputs)
-
-
 def as_structs(events: Any, inputs: Sequence[ir.Stream]) -> Any:
     """Events with tuples as dicts of parts ``0``, ``1``, ..., of which Arrow makes structs whatever the parts' types.
 
