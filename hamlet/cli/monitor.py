@@ -33,7 +33,7 @@ from hamlet.cli.sinks import Sink, TableSink
 from hamlet.frontend.time_column import called
 from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
-from hamlet.output.place import check_beside, check_destination
+from hamlet.output.place import check_beside, check_destination, check_place
 from hamlet.runtime.tenant import Tenant
 
 ROWS_FOUND = 3  # the exit code of --fail-on-rows
@@ -164,6 +164,8 @@ def command(
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")
     kept = [*files, *(each for each in (*inputs_of(settings.source), settings.signature) if each is not None)]
+    if settings.save:
+        check_place(settings.save, "--save", kept, example="policies.state")
     if goes_on:
         more = {name: options.get(name) or None for name in ("every_time_point", "stop_at_first", "load", "save")}
         own = {name.replace("_", "-"): getattr(settings, name, more[name]) or None for name in more}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -22,6 +21,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.errors import DataError, OptionError, OutputError
+from hamlet.output.place import check_place, write_whole
 from hamlet.why.evidence import Evidence
 
 _HINT = 'hint: --row \'{"query": "q1", "window_start": 0}\''
@@ -85,6 +85,9 @@ def command(
     wanted = _row(row)
     if any(each.rpartition("=")[2] == "-" for each in inputs_of(source)):
         raise OptionError("--input - is standard input, which can be read once; evidence needs a file")
+    if output is not None:
+        read = [each for each in (work, signature, *inputs_of(source)) if each is not None]
+        check_place(output, "--output", read, example="evidence.html")
     evidence = _evidence(work, signature, source, wanted, limit, options, checked)
     text = {"text": evidence.text, "json": evidence.json, "html": evidence.html}[shown_as]()
     if checked:
@@ -95,7 +98,7 @@ def command(
         click.echo(text)
         return
     try:
-        Path(output).write_text(text + "\n", encoding="utf-8")
+        write_whole(output, f"{text}\n".encode())
     except OSError as error:
         raise OutputError(f"{output} cannot be written: {error.strerror or error}") from error
 

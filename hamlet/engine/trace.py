@@ -103,8 +103,8 @@ class TraceFile:
         self.path = Path(path)
         if self.path.suffix not in (".parquet", ".jsonl", ".json"):
             raise OptionError(f"the trace file {str(path)!r} must end in .parquet, .jsonl or .json")
-        check_place(path, OPTION, keep, example="bursts.parquet")
-        self._fresh = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
+        self._place = check_place(path, OPTION, keep, example="bursts.parquet").resolve()
+        self._fresh = self._place.with_name(f".{self._place.name}.{uuid.uuid4().hex}")
         self._parquet: pq.ParquetWriter | None = None
         self._text: TextIO | None = None
 
@@ -133,10 +133,13 @@ class TraceFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        for file in (self._parquet, self._text):
-            if file is not None:
-                file.close()
-        if kind is None:
-            self._fresh.replace(self.path)
-        else:
+        try:
+            for file in (self._parquet, self._text):
+                if file is not None:
+                    file.close()
+            if kind is None:
+                self._fresh.replace(self._place)
+        except OSError as error:
+            raise OutputError(f"cannot write the trace {self.path}: {error.strerror or error}") from error
+        finally:
             self._fresh.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import Diagnostic, WorkloadError, near_miss
+from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
 from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
 from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports
@@ -185,6 +185,8 @@ class FilteredEvents(EventSource):
 
 def chosen_events(events: EventSource, since: Any, until: Any, where: str | None) -> EventSource:
     """The events of a period that fulfil a condition, each where it is given."""
+    if where is not None and not isinstance(where, str):
+        raise OptionError(f'where is a {type(where).__name__}; it must be a text such as "speed < 10"')
     if since is not None or until is not None:
         events = PeriodEvents(events, since, until)
     return events if where is None else FilteredEvents(events, where)

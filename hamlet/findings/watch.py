@@ -93,12 +93,15 @@ class Watch:
         self._users: dict[str, dict[str, None]] = {}  # of each type, the queries
         self._variables: dict[tuple[str, tuple[str, ...]], _Variable] = {}
         self._keys: dict[str, _Key] = {}
+        self._named: dict[tuple[str, str], list[str]] = {}  # variables and their types, and the queries
         self._keep_null_keys = keep_null_keys
         for query in workload.analysis.queries:
             for variable, kind in query.types.items():
                 if kind not in made:
                     self._users.setdefault(kind, {})[query.query.name] = None
                     self._add(query, variable, kind, schema)
+                if variable not in query.types.values():
+                    self._named.setdefault((variable, kind), []).append(query.query.name)
         self._missing = set(self._users)
         self.left_out: dict[str, str] = {}  # why types do not occur, where the user has chosen among events
         self._seen: dict[str, None] = {}
@@ -234,6 +237,13 @@ class Watch:
         for each in self._variables.values():
             if each.type not in self._missing:
                 yield list(each.users), self._rejected(each)
+        for (variable, kind), queries in self._named.items():
+            if variable in self._seen:
+                variable, kind = name_text(variable), name_text(kind)
+                yield (
+                    queries,
+                    f"{variable} names {kind} events here, though it is a type, too: is {kind}, {variable} meant?",
+                )
         for name, key in self._keys.items():
             shown = name_text(name, free=True)
             if key.without and not key.some:

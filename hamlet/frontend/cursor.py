@@ -19,7 +19,7 @@ _FRAMES = 20_000  # calls of Python that walk over the longest chain of operator
 Part = TypeVar("Part")
 MAX_PROBLEMS = 1000  # a file that is no text of the notation at all is not listed to its end
 
-_ALIKE = 0.75  # how alike a word and the keyword that it was meant to be are; names of users are words, too
+ALIKE = 0.75  # how alike a word and the keyword that it was meant to be are; names of users are words, too
 _LONGEST_QUOTE = 40  # characters of the text that a message repeats
 
 
@@ -174,4 +174,4 @@ class Cursor:
     def near(self, words: Collection[str]) -> str | None:
         """The keyword that the next word was probably meant to be; None if it is none of them or is one exactly."""
         word = self.word_of(self.peek())
-        return None if word is None or word in words else near_miss(word, sorted(words), _ALIKE)
+        return None if word is None or word in words else near_miss(word, sorted(words), ALIKE)

@@ -392,6 +392,8 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
     if isinstance(paths, (list, tuple)) and paths and all(isinstance(each, (str, os.PathLike)) for each in paths):
         key = key.among(names_at(paths, input_format, form))
         return key, open_paths([Path(each) for each in paths], key, type_column, input_format, form), True
+    if type(source).__module__ == "pyarrow._dataset" and not hasattr(source, "schema"):
+        source = source.to_reader()  # of a scanner
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs
         key = key.among(source.schema.names)
         dataset = clocked(DatasetReader(source), key.time)
@@ -404,7 +406,8 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
             key = key.among(stream.schema.names)
             return key, stream_of(stream, key, options.time_unit, form.drops), True
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
+            said = "; ".join(map(str, error.args))  # of pandas, what and where
+            raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {said}") from error
     names, source = named(source)
     key = key.among(names)
     table, closed = table_of(source, wide=options.wide_integers, time=key.time)

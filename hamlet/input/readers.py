@@ -142,8 +142,8 @@ def table_of(source: Any, first_event: int = 0, wide: bool = False, time: str | 
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
         return table_of_records(source, first_event, wide, time), False
     raise DataError(
-        f"cannot read events from an object of type {type(source).__name__}; give a path, a pyarrow Table, RecordBatch "
-        "or RecordBatchReader, a dict of columns, or dicts"
+        f"cannot read events from an object of type {type(source).__name__}; give data of Arrow, pandas, polars or "
+        "DuckDB, a dict of columns, or dicts (a run also reads paths)"
     )
 
 

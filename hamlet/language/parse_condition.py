@@ -41,6 +41,7 @@ from hamlet.language.query import (
     Shift,
     Unary,
 )
+from hamlet.language.tokens import COMMENT
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT = range(1, 7)  # binding, loosest first
 _SYMBOLS = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
@@ -346,7 +347,7 @@ def _operand_hint(cursor: Cursor) -> str | None:
     if cursor.at(","):
         return "join conditions with AND or OR"
     if cursor.at("/") or cursor.at("-"):
-        return "a comment starts with --"
+        return COMMENT
     if cursor.clause() is not None and cursor.at_word("WHERE", offset=-1):
         return "leave WHERE out where there is nothing to check"
     if cursor.at(")") or cursor.at_word("AND", "OR") or cursor.clause() or cursor.ends_statement():

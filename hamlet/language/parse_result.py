@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from hamlet.errors import near_miss
 from hamlet.frontend.lexer import Kind
 from hamlet.language.cursor import Cursor
 from hamlet.language.parse_condition import parse_condition, parse_number, parse_value
@@ -131,7 +132,10 @@ def _aggregate(cursor: Cursor) -> Aggregate:
     function = token.value.upper()
     if function not in _AGGREGATES:
         hint = "the aggregates are COUNT, SUM, AVG, MIN, MAX and APPROX_COUNT_DISTINCT, and LOG2 of what they give"
-        if function in _OF_SORTED_VALUES:
+        meant = near_miss(function, _AGGREGATES, 0.75) or {"AVERAGE": "AVG", "MEAN": "AVG"}.get(function)
+        if meant is not None:
+            hint = f"did you mean {meant}?"
+        elif function in _OF_SORTED_VALUES:
             hint += (
                 "; SQL gives it of a row for each value: write FIRST(T.speed) AS x and GROUP-BY FIRST(T.speed) here, "
                 "then SELECT median(x) about the rows"

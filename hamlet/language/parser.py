@@ -31,8 +31,8 @@ import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from hamlet.errors import Diagnostic, WorkloadError, one_of
-from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
+from hamlet.errors import Diagnostic, WorkloadError, near_miss, one_of
+from hamlet.frontend.cursor import ALIKE, TooManyProblemsError, UnreadableError
 from hamlet.frontend.lexer import Kind, tokenize
 from hamlet.frontend.reports import Reports
 from hamlet.language.cursor import CLAUSES, Cursor
@@ -59,7 +59,7 @@ from hamlet.language.query import (
     Top,
     WorkloadText,
 )
-from hamlet.language.tokens import TOKENS
+from hamlet.language.tokens import COMMENT, TOKENS
 from hamlet.language.trend_groups import with_groups
 
 _SQL = {
@@ -333,13 +333,22 @@ def _stray(cursor: Cursor, draft: _Draft) -> None:
         _misspelled(cursor, draft, meant)
         return
     hint = _SQL.get(token.value.upper()) if token.kind is Kind.WORD else None
+    if hint is None and cursor.at("/"):
+        hint = COMMENT
     if hint is None and last == "PATTERN" and draft.last is not None:
-        hint = part_hint(cursor, draft.last)
+        hint = _keyword_as_variable(cursor, following) or part_hint(cursor, draft.last)
     if hint is None and last in ("WHERE", "HAVING"):
         hint = condition_hint(cursor)
     if hint is None and last in ("WITHIN", "SLIDE", "OFFSET"):
         hint = _window_hint(cursor)
     raise cursor.expected(expected, hint, after=draft.last)
+
+
+def _keyword_as_variable(cursor: Cursor, following: list[str]) -> str | None:
+    """The hint for PATTERN A WITHN 1 s, where the misspelled keyword is read as the variable of A."""
+    before = cursor.peek(-1)
+    meant = near_miss(before.value, following, ALIKE) if before.kind is Kind.WORD else None
+    return None if meant is None else f"did you mean {meant}? {before.value} is read as the name of a variable"
 
 
 def _expected_after(last: str, following: list[str]) -> list[str]:

@@ -51,7 +51,7 @@ def check_results(query: Query, variables: Variables, grouping: tuple[str, ...],
             hint = f"rename it, as in {reports.quote(item.value.span)[1:-1]} AS {column}_2"
             reports.error(f"the column name '{column}' is taken by {text}", item.span, hint)
         taken.setdefault(column, reports.quote(item.span)[1:-1])
-    renamed = {item.alias: item.value.span for item in query.items if item.alias is not None}
+    renamed = {item.column: item.value.span for item in query.items}
     for clause, part in list(result_parts(query))[len(query.items) :]:
         hints = partial(_renamed_hint, renamed=renamed, reports=reports)
         _check_part(clause, part, query, variables, grouping, reports, hints)
@@ -70,7 +70,7 @@ def _renamed_hint(name: str, renamed: dict[str, Span], reports: Reports) -> str 
     if span is None:
         return None
     text = reports.quote(span)[1:-1]
-    return f"names given with AS are not known here: write {text}"
+    return f"names of columns are not known here: write {text}"
 
 
 def _check_part(

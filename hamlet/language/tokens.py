@@ -56,6 +56,7 @@ def _read(kind: str, match: re.Match[str]) -> tuple[Kind, str]:
     return Kind(kind), SPELLINGS.get(raw, raw) if kind == "symbol" else raw
 
 
+COMMENT = "a comment starts with --"
 _QUOTED_NAME = 'a name with special characters is written "in double quotes"'
 
 
@@ -73,7 +74,7 @@ def _complaint(raw: str) -> tuple[str, str | None]:
         return "a backtick is not part of the language", _QUOTED_NAME
     hints = {
         "!": "write NOT for the absence of a pattern and <> or != for unequal",
-        "#": "a comment starts with --",
+        "#": COMMENT,
         "~": "write NOT for the absence of a pattern",
         "¬": "write NOT",
         "→": "write SEQ(A, B) for A followed by B",

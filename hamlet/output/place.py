@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -153,3 +154,20 @@ def to_disk(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file so that no half of it is ever seen; raises OSError.
+
+    Of a link the file behind it is replaced; what is no file (a device, a pipe) is written to.
+    """
+    place = Path(path).resolve()
+    if place.exists() and not place.is_file():
+        place.write_bytes(data)
+        return
+    fresh = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
+    try:
+        fresh.write_bytes(data)
+        fresh.replace(place)
+    finally:
+        fresh.unlink(missing_ok=True)

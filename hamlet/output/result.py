@@ -353,6 +353,8 @@ class Results:
             if each.name == name:
                 return each
         word = self.parts[0].word if self.parts else "query"
+        if not isinstance(name, str):
+            raise OptionError(f"[{name!r}] names no {word}; rows are in rows(), as in rows()[0], and in iteration")
         near = near_miss(name, self.names)
         several = f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
         hint = f"did you mean {near!r}?" if near else f"the {several} are {', '.join(self.names) or 'none'}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hamlet.errors import OutputError
-from hamlet.output.place import check_place
+from hamlet.output.place import check_place, write_whole
 from hamlet.version import __version__
 
 _EXAMPLE = "page.html"  # what a page may be called
@@ -105,20 +104,9 @@ def write(page: str, path: str | os.PathLike[str], option: str, keep: Iterable[s
     """Write a page so that no half of it is ever seen, and in place of no file to keep; raises OutputError."""
     place = check_place(path, option, keep, example=_EXAMPLE)
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", newline="\n", dir=place.parent, suffix=".html", delete=False
-        ) as file:
-            file.write(page)
-        os.chmod(file.name, 0o666 & ~_umask())
-        os.replace(file.name, place)
+        write_whole(place, page.encode())
     except OSError as error:
         raise OutputError(f"{option} {os.fspath(path)!r} cannot be written: {error.strerror or error}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sources(*names: str) -> Markup:

@@ -36,7 +36,7 @@ def policies_of(policy: Policy | Iterable[Policy]) -> list[Policy]:
     OptionError
         If it is none, names are equal, or signatures differ.
     """
-    policies = [policy] if isinstance(policy, Policy) else list(policy)
+    policies = [policy] if isinstance(policy, Policy) or not isinstance(policy, Iterable) else list(policy)
     if not policies:
         raise OptionError("there is no policy to run")
     for each in policies:

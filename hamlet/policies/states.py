@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from hamlet.checkpoint import frame
 from hamlet.checkpoint.columns import BlobWriter
 from hamlet.errors import DataError, OutputError, RestoreError
+from hamlet.output.place import write_whole
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.saving import described_evaluation, load_evaluation
@@ -34,10 +34,8 @@ def save_state(path: str, policies: Sequence[Policy], evaluation: Evaluation, ti
     data = frame.write(
         _work(policies, evaluation, time), {"evaluation": described_evaluation(evaluation, blobs)}, blobs
     )
-    fresh = Path(f"{path}.{os.getpid()}.part")
     try:
-        fresh.write_bytes(data)
-        fresh.replace(path)
+        write_whole(path, data)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
 

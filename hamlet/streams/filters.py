@@ -190,6 +190,8 @@ def open_chosen(
     order_column : str, optional
         What orders events of one time; then the events are sorted.
     """
+    if where is not None and not isinstance(where, str):
+        raise OptionError(f'where is a {type(where).__name__}; it must be a text such as "speed < 10"')
     read = list(inputs)
     if order_column is not None and order_column not in {each.name for each in inputs} and inputs:
         read.append(replace(inputs[0], name=order_column, type=ir.Scalar("Int64")))

@@ -8,6 +8,7 @@ import decimal
 import io
 import json
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hamlet.output.files
+from hamlet.cli import main
 from hamlet.errors import OptionError, OutputError
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.output.files import stream_out, write
-from hamlet.output.place import check_destination
+from hamlet.output.place import check_destination, write_whole
 from hamlet.output.query_part import QueryPart, query_results, query_rows
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.result import Results
@@ -258,3 +260,30 @@ def test_wrong_formats(tmp_path: Path) -> None:
         write(RESULTS, tmp_path / "out", "xml")
     with pytest.raises(OptionError, match="Parquet cannot be written to standard output"):
         streamed(RESULTS, "parquet")
+
+
+def test_a_file_is_written_as_a_whole(tmp_path: Path) -> None:
+    """Behind a link, beside nothing that is left over, and to a pipe or a device without taking its place."""
+    real, link = tmp_path / "real.html", tmp_path / "link.html"
+    real.write_text("old")
+    link.symlink_to(real)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    os.mkfifo(pipe := tmp_path / "pipe")
+    reader = os.open(pipe, os.O_RDWR)
+    write_whole(pipe, b"new")
+    assert pipe.is_fifo()
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    with pytest.raises(OSError, match="No such file"):
+        write_whole(tmp_path / "none" / "page.html", b"new")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link.html", "pipe", "real.html"]
+
+
+def test_evidence_replaces_nothing_that_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,type\n1,A\n")
+    (tmp_path / "w.sase").write_text("RETURN COUNT(*) PATTERN A WITHIN 9 s")
+    files = [str(tmp_path / "w.sase"), "--input", str(tmp_path / "e.csv")]
+    assert main(["why", *files, "--row", '{"window_start": 0}', "--output", files[2]]) == 2
+    assert "would replace a file that is read here" in capsys.readouterr().err

@@ -105,6 +105,9 @@ ERRORS = [
     ("p(x) AND (* and so on", "the comment that starts here is not closed"),
     ("p(x) AND NOT x ≠ 1", "write NOT (x = y) for values that differ"),
     ("p(x) & q(x)", "write AND, OR, NOT"),
+    ("p(x) ANDD q(x)", "hint: did you mean AND?"),
+    ("p(x) AND ONC[0,3] q(x)", "hint: did you mean ONCE?"),
+    ("p(x) AND ONCE[0,3 d] q(x)", "hint: a unit stands right behind its number: [0,7d]"),
     ("p(x) AND $", "unexpected character '$'"),
     ("", "no formula"),
 ]

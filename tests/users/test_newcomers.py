@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import hamlet
+import hamlet.streams
 from hamlet.cli import main
 from hamlet.testing import assert_trends, describe_trends
 
@@ -102,3 +106,37 @@ def test_an_attribute_that_no_dict_has(written: str, present: str, meant: bool) 
     engine.push(events)
     engine.push([{"time": 2, "type": "A", written: 5}])
     assert [row["s"] for row in engine.close()] == [5]
+
+
+CLICKS = [{"time": 1, "type": "view", "n": 2}]
+COUNTED = hamlet.Workload.parse("RETURN COUNT(*) PATTERN view WITHIN 10 s")
+READ = hamlet.policies.Policy.parse("view(n)", "view(n: int)")
+BIG = hamlet.streams.Specification.parse("input n: Int64\ntrigger n > 1")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: hamlet.run(COUNTED, CLICKS)[0], r"\[0\] names no query; rows are in rows\(\)"),
+        (lambda: hamlet.run(COUNTED, CLICKS, where=len), "where is a builtin_function_or_method; it must be a text"),
+        (lambda: hamlet.policies.run(READ, CLICKS, where=1), "where is a int; it must be a text"),
+        (lambda: hamlet.streams.run(BIG, CLICKS, where=len), "where is a builtin_function_or_method; it must be"),
+        (lambda: hamlet.policies.run(BIG, CLICKS), "a policy is a hamlet.policies.Policy, not a Specification"),
+        (lambda: hamlet.policies.Monitor(None), "a policy is a hamlet.policies.Policy, not a NoneType"),
+        (
+            lambda: hamlet.policies.Policy.parse("view(n)", None),
+            "a signature is text such as 'withdraw.user: int.'",
+        ),
+        (lambda: hamlet.sql("SELECT * FROM t", t=CLICKS), r"tables are given together: hamlet.sql\(text, {'t': ...}\)"),
+        (lambda: hamlet.sql(None), "the text of a statement is a str, not a NoneType"),
+        (lambda: hamlet.Engine(COUNTED).push("e.csv"), "cannot read events from an object of type str"),
+    ],
+)
+def test_what_python_is_given_in_place_of_what_is_meant(call: Any, said: str) -> None:
+    with pytest.raises(hamlet.HamletError, match=said):
+        call()
+
+
+def test_a_scanner_of_a_dataset() -> None:
+    scanner = ds.dataset(pa.Table.from_pylist(CLICKS)).scanner()
+    assert [row["count"] for row in hamlet.run(COUNTED, scanner).rows()] == [1]

@@ -44,6 +44,11 @@ def warnings(text: str, events: Any, **options: Any) -> list[str]:
         ("SEQ(view, buy+, NOT Refund) WITHIN 10 s", ["q1: Refund never occurs (did you mean refund?)"]),
         ("SEQ(view, buy?, Refund*) WITHIN 10 s", ["q1: Refund never occurs (did you mean refund?)"]),
         ("SEQ(View, buy) WITHIN 10 s", ["q1: no rows, because View never occurs (did you mean view?)"]),
+        (
+            "SEQ(view buy) WITHIN 10 s",
+            ["q1: buy names view events here, though it is a type, too: is view, buy meant?"],
+        ),
+        ("SEQ(view buy, buy view) WITHIN 10 s", []),
         ("SEQ(view, (Bought OR byu)) WITHIN 10 s", None),
         (
             "SEQ(view v, buy) WHERE v.price > 10 AND v.user_id > 1 WITHIN 10 s",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from hamlet.errors import OptionError, Span, UnsupportedError, WorkloadError
+from hamlet.errors import OptionError, Span, UnsupportedError, WorkloadError, near_miss
 from hamlet.frontend.reports import Reports
 from hamlet.output.result import Asked, Results, TablePart
 from hamlet.patterns.clause.scan import Quoting, dialect_of
@@ -23,7 +23,7 @@ from hamlet.patterns.match.projection import projection
 from hamlet.patterns.match.together import Together
 from hamlet.patterns.options import SqlOptions, StatementOptions
 from hamlet.runtime.expected import NO_EVENTS
-from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.options import made_of, names_in, takes
 
 if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
@@ -68,6 +68,7 @@ def sql(
     DataError
         If the tables do not allow an answer, such as a match without the variable that is skipped to.
     """
+    _refuse_loose_tables(options)
     chosen = made_of(StatementOptions, options, ("source",))
     script = parsed(text, chosen.dialect, source)
     host = Host(
@@ -101,6 +102,17 @@ def _why(text: str, tables: Any, options: Mapping[str, Any], row: Mapping[str, A
     return hamlet.why.of_statement(text, tables, row, **options)
 
 
+def _refuse_loose_tables(options: Mapping[str, Any]) -> None:
+    """Raise OptionError where a table is given as an option."""
+    known = names_in(StatementOptions)
+    loose = [each for each in options if each not in StatementOptions.UNHEARD and near_miss(each, known) is None]
+    if loose:
+        raise OptionError(
+            f"there is no option {loose[0]!r}; the options are {', '.join(known)}, and tables are given together: "
+            f"hamlet.sql(text, {{{loose[0]!r}: ...}})"
+        )
+
+
 def parsed(text: str, dialect: str, source: str) -> Script:
     """The statements of a text.
 
@@ -109,6 +121,8 @@ def parsed(text: str, dialect: str, source: str) -> Script:
     WorkloadError
         With all mistakes that can be seen without tables.
     """
+    if not isinstance(text, str):
+        raise OptionError(f"the text of a statement is a str, not a {type(text).__name__}")
     reports = Reports(text, source)
     script = parse(reports, dialect)
     if reports.errors:

@@ -80,6 +80,8 @@ class Policy:
             signature = Signature.parse(signature)
         if not isinstance(text, str):
             raise OptionError(f"a policy is text, not a {type(text).__name__}")
+        if not isinstance(signature, Signature):
+            raise OptionError(f"a signature is text such as 'withdraw(user: int)', not a {type(signature).__name__}")
         formula, warnings = parse_formula(text, source)
         reports = Reports(text, source)
         with deep_recursion():

@@ -182,7 +182,9 @@ class TermParser(Cursor):
         else:
             high, _ = self._bound("the upper bound of the interval, or *")
         if not self.at("]", ")"):
-            raise self._unexpected("']' or ')' at the end of the interval")
+            units = self.peek().kind is Kind.NAME
+            hint = "a unit stands right behind its number: [0,7d]" if units else None
+            raise self._unexpected("']' or ')' at the end of the interval", hint)
         closed = self.advance()
         whole = opened.span.to(closed.span)
         low = mfotl.Bound(low.value, low.unit, opened.value == "(")

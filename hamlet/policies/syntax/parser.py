@@ -33,7 +33,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
-from hamlet.errors import Diagnostic, Span
+from hamlet.errors import Diagnostic, Span, near_miss
 from hamlet.frontend.cursor import TooManyProblemsError
 from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports, shorten
@@ -382,12 +382,19 @@ def _operator_hint(token: Token) -> str | None:
         return f"keywords are written in capitals: {words[token.value.lower()]}"
     if token.kind is Kind.SYMBOL and token.value in (*mfotl.COMPARISONS, "<-"):
         return None
+    meant = near_miss(token.value, words.values(), 0.75) if token.kind is Kind.NAME else None
+    if meant is not None:
+        return f"did you mean {meant}?"
     return "join formulas with AND, OR, IMPLIES, EQUIV, SINCE, UNTIL, TRIGGER or RELEASE"
 
 
 def _predicate_hint(left: mfotl.Term) -> str | None:
     if isinstance(left, mfotl.Variable):
-        if left.name.lower() in ("not", "exists", "forall", "once", "always", "eventually", "prev", "next", "let"):
+        words = ("NOT", "EXISTS", "FORALL", "ONCE", "ALWAYS", "EVENTUALLY", "PREV", "NEXT", "LET", "HISTORICALLY")
+        if left.name.upper() in words:
             return f"keywords are written in capitals: {left.name.upper()}"
+        meant = near_miss(left.name, words, 0.75)
+        if meant is not None:
+            return f"did you mean {meant}?"
         return f"a predicate has parentheses: {left.name}()"
     return None
