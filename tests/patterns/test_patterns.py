@@ -578,10 +578,41 @@ def test_functions_of_other_dialects() -> None:
         ("snowflake", "ARRAY_AGG(v) WITHIN GROUP (ORDER BY v)", ["a", "b", "b", "c"]),
         ("spark", "size(collect_set(a.v))", 3),
         ("oracle", "CASE WHEN LAST(ts) > TIMESTAMP '2024-01-01 02:00:00' THEN 1 END", 1),
+        ("oracle", "TO_CHAR(FIRST(ts, 1), 'YYYY/MM/DD HH24:MI')", "2024/01/01 01:00"),
         ("bigquery", "FORMAT('%d', a.i)", "3"),
     ):
         text = f"SELECT x FROM t MATCH_RECOGNIZE (ORDER BY i MEASURES {measure} AS x PATTERN (a+) DEFINE a AS i >= 0)"
         assert hamlet.sql(text, {"t": rows}, dialect=dialect).rows() == [{"x": expected}], (dialect, measure)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "measure", "place"),
+    [
+        ("oracle", "UPPER(TO_CHAR(LAST(i), '999'))", "TO_CHAR"),
+        ("oracle", "TO_CHAR(LAST(ts), 'DD-MON-YY')", "TO_CHAR"),
+        ("bigquery", "ARRAY_AGG(i LIMIT 3)", "LIMIT"),
+        ("trino", "1 + approx_distinct(i, 0.1)", "approx_distinct"),
+        ("duckdb", "1 + sum(no_such(i))", "no_such"),
+    ],
+)
+def test_what_the_host_cannot_say_is_not_left_out(
+    dialect: str, measure: str, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [{"i": 1, "ts": datetime.datetime(2024, 1, 1)}]
+    text = f"SELECT /*+ a hint */ x FROM t MATCH_RECOGNIZE (MEASURES {measure} AS x PATTERN (a) DEFINE a AS i > 0)"
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        hamlet.sql(text, {"t": rows}, dialect=dialect)
+    [said] = caught.value.diagnostics
+    assert said.span is not None
+    assert text[said.span.start :].startswith(place)
+    assert not caplog.records
+
+
+def test_names_that_are_kept_are_refused() -> None:
+    """Rather than a wrong sum: columns of these names stand beside those of the table."""
+    for name in ("__hamlet_at", "__HAMLET_row"):
+        with pytest.raises(hamlet.WorkloadError, match=f"column '{name}' has a name that is kept"):
+            rows(f"MEASURES SUM({name}) AS s PATTERN (a) DEFINE a AS true", [{"i": 1, name: 2}])
 
 
 def test_within_of_doubles_is_a_difference() -> None:

@@ -17,6 +17,7 @@ from hamlet.patterns.clause.parser import closing
 from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
 
+KEPT = "__hamlet_"  # begins the names of columns that stand beside those of a table
 LABEL = "__hamlet_label_"  # without quotes, which mean texts in some dialects
 NUMBER = "__hamlet_match_number_"
 _NAVIGATION = {"FIRST", "LAST", "PREV", "NEXT"}

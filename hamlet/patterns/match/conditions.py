@@ -83,6 +83,7 @@ def as_seen(read: Read) -> Read:
 
 _OWN_NAME = re.compile(r'["`]*__hamlet_(?:value_\d+|read)_(\d+)\w*["`]*')
 
+_NO_FUNCTION = re.compile(r"Function with name (\S+) does not exist")
 _NEIGHBOUR = re.compile(r'["`]*__hamlet_(prev|next)_(\d+)_(\w+)["`]*')  # a column of `ordered.Ordered.shifted`
 
 
@@ -105,12 +106,28 @@ def report_said(reports: Reports, read: Read, message: str, hint: str | None = N
 
 
 def place_in(expression: Expression, message: str) -> Span:
-    """The part of an expression that a message names in quotes, or all of it."""
-    for part in message.split('"')[1::2]:
+    """The part of an expression that a message names, or all of it."""
+    for part in names_said(message):
         place = expression.text.lower().find(part.lower())
         if part and place >= 0:
             return Span(expression.span.start + place, expression.span.start + place + len(part))
     return expression.span
 
 
-__all__ = ["LABEL", "NUMBER", "Condition", "Failed", "as_seen", "condition_of", "host_text", "is_near", "report_said"]
+def names_said(message: str) -> list[str]:
+    """What a message of the host names: in quotes, or as a function that is not there."""
+    return message.split('"')[1::2] or _NO_FUNCTION.findall(message)
+
+
+__all__ = [
+    "LABEL",
+    "NUMBER",
+    "Condition",
+    "Failed",
+    "as_seen",
+    "condition_of",
+    "host_text",
+    "is_near",
+    "names_said",
+    "report_said",
+]

@@ -15,7 +15,7 @@ from hamlet.errors import DataError, Span
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._walk import Matches, Table, walk
 from hamlet.patterns.automaton.compile import AT_START, Program, compile_pattern
-from hamlet.patterns.clause.expressions import ExpressionReader, Read
+from hamlet.patterns.clause.expressions import KEPT, ExpressionReader, Read
 from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
 from hamlet.patterns.match.conditions import Condition, Failed, condition_of, host_text, report_said
@@ -131,6 +131,9 @@ def read_clause(
         If there are any.
     """
     known = len(reports.errors)
+    for name in (each for each in columns if each.lower().startswith(KEPT)):
+        message = f"column {name!r} has a name that is kept for what stands beside the rows"
+        reports.error(message, clause.source, "give it another name in the table before: (SELECT ... AS name FROM ...)")
     folded = {each.lower() for each in columns}
     reader = ExpressionReader(reports, clause, tokens, aggregates, folded, translate, quoting)
     conditions = {

@@ -16,7 +16,7 @@ from hamlet.output.result import Asked, Results, TablePart
 from hamlet.patterns.clause.scan import Quoting, dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.conditions import Failed
+from hamlet.patterns.match.conditions import Failed, names_said
 from hamlet.patterns.match.evaluate import Meaning, Shared, distinct_names, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
 from hamlet.patterns.match.projection import projection
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
 _CLAUSE = re.compile(r'"*__hamlet_(?:s\d+_)?m\d*"*')  # the name of a clause's table
+_NUMERIC_TIME = re.compile(r"(?:YYYY|MM|DD|HH24|MI|SS|[^A-Z0-9])+")  # what a format of Oracle may be made of
 
 
 @takes(StatementOptions)
@@ -262,20 +263,23 @@ def _translated(dialect: str, host: str, text: str) -> str:
         found = sqlglot.parse(text, read=dialect_of(dialect))
         if not found or found[0] is None:
             return text
-        return str(found[0].transform(partial(_mended, dialect)).sql(host))
+        mended = found[0].transform(partial(_mended, dialect))
+        return str(mended.sql(host, unsupported_level=sqlglot.ErrorLevel.RAISE))  # rather than to leave something out
     except sqlglot.errors.SqlglotError:
         return text  # the host says what is wrong with it
 
 
 def _mended(dialect: str, node: Any) -> Any:
     """A node as the dialect means it, where sqlglot asks for more, or writes a function of another grammar."""
-    from sqlglot import exp
+    from sqlglot import Dialect, exp
 
     if isinstance(node, exp.StrToTime) and node.text("format") == "%Y-%m-%d %H:%M:%S.%f":
         return exp.cast(node.this, "timestamp")  # a literal of Oracle may have no fraction
     if isinstance(node, exp.Format) and dialect == "bigquery":
         return exp.func("printf", node.this, *node.expressions)
-    return node
+    if isinstance(node, exp.ToChar) and dialect == "oracle" and _NUMERIC_TIME.fullmatch(node.text("format").upper()):
+        return exp.TimeToStr(this=node.this, format=Dialect.get_or_raise(dialect).format_time(node.args["format"]))
+    return None if isinstance(node, exp.Hint) else node
 
 
 def run_script(script: Script, host: Host, max_steps: int, asked: Asked | None = None) -> Results:
@@ -406,7 +410,7 @@ class StatementRun:
         text = self._script.text
         trimmed = Span(span.start, span.start + len(text[span.start : span.end].rstrip()))
         place = trimmed
-        named = error.message.split('"')[1::2]
+        named = names_said(error.message)
         found = next(filter(None, map(partial(word_in, text, span), (".".join(named[:2]), *named[:1]))), None)
         if self._script.dialect == "duckdb" and span == self.statement.span and error.place is not None:
             at = self._rewriting.origin(span, error.place)
