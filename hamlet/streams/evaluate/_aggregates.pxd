@@ -1,6 +1,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from hamlet.streams.evaluate._cells cimport FLOAT, Cell, as_double, as_wide, below, wide
+from hamlet.streams.evaluate._ordered cimport Ordered
 
 cdef enum:
     COUNT = 0
@@ -34,7 +35,7 @@ cdef int accept_rows(
 ) except -1
 cdef int merge(Pane* into, Pane* other, int function, int family) except -1
 cdef int outcome(Pane* pane, int function, int family, Cell* out) except -1
-cdef int percentile_of(Cell* values, int64_t n, int percentile, int family, bint between, Cell* out) except -1
+cdef int percentile_of(Ordered values, int percentile, int family, bint between, Cell* out) except -1
 
 
 cdef inline int accept(Pane* pane, int function, int family, Cell value, object thing, wide now) except -1:

@@ -5,9 +5,9 @@ The caller says function and family of the values with every call, and never ano
 
 from libc.math cimport isnan, sqrt
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport free, malloc, qsort
 
 from hamlet.streams.evaluate._cells cimport BOOL, FLOAT, UINT, Cell, as_wide, below, wide
+from hamlet.streams.evaluate._ordered cimport Ordered
 
 from hamlet.streams.evaluate._cells import Fault
 
@@ -134,65 +134,35 @@ cdef int outcome(Pane* pane, int function, int family, Cell* out) except -1:
     return 1
 
 
-cdef int by_float(const void* left, const void* right) noexcept nogil:
-    cdef double x = (<Cell*>left).f, y = (<Cell*>right).f
-    return (x > y) - (x < y)
-
-
-cdef int by_int(const void* left, const void* right) noexcept nogil:
-    cdef int64_t x = (<Cell*>left).i, y = (<Cell*>right).i
-    return (x > y) - (x < y)
-
-
-cdef int by_uint(const void* left, const void* right) noexcept nogil:
-    cdef uint64_t x = (<Cell*>left).u, y = (<Cell*>right).u
-    return (x > y) - (x < y)
-
-
-cdef int percentile_of(Cell* values, int64_t n, int percentile, int family, bint between, Cell* out) except -1:
-    """The percentile of unsorted values, which are copied.
+cdef int percentile_of(Ordered values, int percentile, int family, bint between, Cell* out) except -1:
+    """The percentile of values.
 
     Of a window, k = n * percentile / 100 picks: whole, the mean of the k-th and the next value, else the ceil(k)-th.
     Of instances (`between`) it is interpolated at (n - 1) * percentile / 100.
     """
-    cdef Cell* sorted
-    cdef int64_t place, rest
-    cdef wide total
+    cdef int64_t n = values.n
+    cdef int64_t place = (n - 1 if between else n) * percentile
+    cdef int64_t rest = place % 100
+    cdef Cell low, high
     if n == 0:
         return 0
-    sorted = <Cell*>malloc(n * sizeof(Cell))
-    if sorted is NULL:
-        raise MemoryError
-    try:
-        for place in range(n):
-            sorted[place] = values[place]
-        qsort(sorted, n, sizeof(Cell), by_float if family == FLOAT else by_uint if family == UINT else by_int)
-        place = (n - 1 if between else n) * percentile
-        rest = place % 100
-        place = place // 100
-        if between:
-            out[0] = sorted[place]
-            if rest:
-                if family == FLOAT:
-                    out.f = sorted[place].f + (sorted[place + 1].f - sorted[place].f) * (rest / 100.0)
-                elif family == UINT:
-                    out.u = sorted[place].u + <uint64_t>((<wide>sorted[place + 1].u - sorted[place].u) * rest / 100)
-                else:
-                    out.i = sorted[place].i + <int64_t>((<wide>sorted[place + 1].i - sorted[place].i) * rest / 100)
-        elif rest:
-            out[0] = sorted[place]
-        elif place == 0:
-            out[0] = sorted[0]
-        elif place >= n:
-            out[0] = sorted[n - 1]
-        elif family == FLOAT:
-            out.f = (sorted[place - 1].f + sorted[place].f) / 2
+    place = place // 100
+    if between and rest:
+        low, high = values.at(place), values.at(place + 1)
+        if family == FLOAT:
+            out.f = low.f + (high.f - low.f) * (rest / 100.0)
+        elif family == UINT:
+            out.u = low.u + <uint64_t>((<wide>high.u - low.u) * rest / 100)
         else:
-            total = as_wide(sorted[place - 1], family) + as_wide(sorted[place], family)
-            if family == UINT:
-                out.u = <uint64_t>(total / 2)
-            else:
-                out.i = <int64_t>(total / 2)
-    finally:
-        free(sorted)
+            out.i = low.i + <int64_t>((<wide>high.i - low.i) * rest / 100)
+    elif between or rest or place == 0 or place >= n:
+        out[0] = values.at(min(place, n - 1))
+    else:
+        low, high = values.at(place - 1), values.at(place)
+        if family == FLOAT:
+            out.f = (low.f + high.f) / 2
+        elif family == UINT:
+            out.u = <uint64_t>((as_wide(low, family) + as_wide(high, family)) / 2)
+        else:
+            out.i = <int64_t>((as_wide(low, family) + as_wide(high, family)) / 2)
     return 1

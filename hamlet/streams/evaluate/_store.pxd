@@ -1,6 +1,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from hamlet.streams.evaluate._cells cimport Cell, wide
+from hamlet.streams.evaluate._ordered cimport Ordered
 from hamlet.streams.evaluate._words cimport CellMap, Words
 
 cdef class Instance:
@@ -99,8 +100,12 @@ cdef class Tally:
     cdef readonly int result
     cdef int percentile
     cdef bint running             # kept up to date by every value
+    cdef Ordered ordered          # the newest values in order, where their order counts; or None
+    cdef int64_t ordered_bytes    # of it, as accounted
     cdef wide total
     cdef int64_t n
 
     cdef int change(self, Instance instance, int sign) except -1
+    cdef list looked_at(self)
+    cdef int gather(self, list instances) except -1
     cdef int read(self, Cell* out) except -1

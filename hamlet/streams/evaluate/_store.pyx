@@ -11,10 +11,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from hamlet.streams.evaluate._aggregates cimport (
-    AVG, COUNT, EXISTS, FORALL, PCTL, SUM, Pane, accept, outcome, percentile_of,
+    AVG, COUNT, EXISTS, FORALL, MAX, MIN, PCTL, SUM, Pane, accept, outcome, percentile_of,
 )
 from hamlet.streams.evaluate._cells cimport (
-    FLOAT, OBJECT, Cell, as_wide, boxed, object_wide, unboxed, wide, wide_object,
+    FLOAT, INT, OBJECT, UINT, Cell, as_wide, boxed, object_wide, unboxed, wide, wide_object,
 )
 from hamlet.streams.evaluate._words cimport CellMap, Words
 
@@ -460,7 +460,10 @@ cdef class Tally:
         self.store, self.number, self.target, self.only_fresh = store, number, target, only_fresh
         self.function, self.result, self.percentile = function, result, percentile
         whole = function == COUNT or (target.family != FLOAT and function in (SUM, AVG)) or function in (EXISTS, FORALL)
-        self.running = whole and not only_fresh
+        numbers = target.family in (INT, UINT, FLOAT)
+        if function == PCTL or (function in (MIN, MAX) and numbers and not only_fresh):
+            self.ordered = Ordered(target.family)
+        self.running = not only_fresh and (whole or self.ordered is not None)
         target.tallies.append(self)
         if only_fresh:
             target.track = True
@@ -469,44 +472,61 @@ cdef class Tally:
     cdef int change(self, Instance instance, int sign) except -1:
         """Take the newest value of an instance in, or out."""
         self.n += sign
-        if self.function != COUNT:
+        if self.ordered is not None:
+            self.ordered.change(instance.last, sign)
+        elif self.function != COUNT:
             self.total += sign * as_wide(instance.last, self.target.family)
+        return 0
+
+    cdef list looked_at(self):
+        """The instances that it is over."""
+        if self.only_fresh:
+            return self.target.touched if self.target.touched_at == self.store.step else []
+        if self.target.keyed:
+            return list(self.target.table.values())
+        return [self.target.one] if self.target.one is not None else []
+
+    cdef int gather(self, list instances) except -1:
+        """Put the newest values of instances in order."""
+        cdef Instance instance
+        cdef int64_t n = 0
+        cdef Cell* cells = <Cell*>malloc((len(instances) + 1) * sizeof(Cell))
+        if cells is NULL:
+            raise MemoryError
+        try:
+            for instance in instances:
+                if instance.count:
+                    cells[n] = instance.last
+                    n += 1
+            self.ordered.fill(cells, n)
+        finally:
+            free(cells)
         return 0
 
     cdef int read(self, Cell* out) except -1:
         """What the aggregate comes to now; 0 where it has no value."""
         cdef Pane whole
         cdef Instance instance
-        cdef list values
-        cdef Cell* cells
-        cdef int64_t n = 0
+        cdef Ordered ordered = self.ordered
         cdef int family = self.target.family
+        if ordered is not None:
+            if not self.running or not ordered.settle():
+                self.gather(self.looked_at())
+            self.store.bytes += ordered.nbytes - self.ordered_bytes
+            self.ordered_bytes = ordered.nbytes
+            if self.function == PCTL:
+                return percentile_of(ordered, self.percentile, family, True, out)
+            if ordered.n:
+                out[0] = ordered.at(0 if self.function == MIN else ordered.n - 1)
+            return ordered.n > 0
         memset(&whole, 0, sizeof(Pane))
         if self.running:
             whole.n, whole.total = self.n, self.total
-            return outcome(&whole, self.function, family, out)
-        if self.only_fresh:
-            values = self.target.touched if self.target.touched_at == self.store.step else []
-        elif self.target.keyed:
-            values = list(self.target.table.values())
         else:
-            values = [self.target.one] if self.target.one is not None else []
-        if self.function != PCTL:
-            for instance in values:
+            for instance in self.looked_at():
                 if instance.count:
                     accept(&whole, self.function, family, instance.last, instance.value, self.store.now)
-            return outcome(&whole, self.function, family, out)
-        cells = <Cell*>malloc((len(values) + 1) * sizeof(Cell))
-        if cells is NULL:
-            raise MemoryError
-        try:
-            for instance in values:
-                if instance.count:
-                    cells[n] = instance.last
-                    n += 1
-            return percentile_of(cells, n, self.percentile, family, True, out)
-        finally:
-            free(cells)
+        return outcome(&whole, self.function, family, out)
 
     def state(self):
         """What is kept, as plain values."""
@@ -515,3 +535,5 @@ cdef class Tally:
     def load(self, state):
         """Bring it to where `state` was taken."""
         self.n, self.total = state[0], object_wide(state[1])
+        if self.ordered is not None:
+            self.ordered.stale = True

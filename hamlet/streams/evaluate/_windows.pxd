@@ -2,6 +2,7 @@ from libc.stdint cimport int64_t
 
 from hamlet.streams.evaluate._aggregates cimport Pane
 from hamlet.streams.evaluate._cells cimport Cell, wide
+from hamlet.streams.evaluate._ordered cimport Ordered
 from hamlet.streams.evaluate._store cimport Instance, Span, Store, Stream, Watcher
 from hamlet.streams.evaluate._words cimport Words
 
@@ -14,6 +15,8 @@ cdef class Window:
     cdef int64_t first_value
     cdef int64_t stored
     cdef int64_t value_room
+    cdef Ordered ordered      # the same in order, once they are many; or None
+    cdef int64_t ordered_bytes
     cdef object things        # deque of objects, one a pane (last of objects)
     cdef wide began           # with the spawn of its reader, or with the run
     cdef WindowTable table
@@ -27,6 +30,7 @@ cdef class Window:
     cdef int forget(self, int64_t panes) except -1
     cdef bint complete(self)
     cdef int drop(self, wide until) except -1
+    cdef Ordered in_order(self)
     cdef int read(self, Cell* out) except -1
     cdef object read_object(self)
 
@@ -46,6 +50,7 @@ cdef class WindowTable(Watcher):
     cdef readonly bint per_reader
     cdef bint paired               # an instance of the reader reads the instance of the target with its own key only
     cdef int slot
+    cdef Ordered scratch           # where values of a window that has few are put in order
     cdef Window one
     cdef dict by_target
 

@@ -14,10 +14,12 @@ from hamlet.streams.evaluate._aggregates cimport (
     INTEGRAL, LAST, PCTL, Pane, accept, accept_rows, merge, outcome, percentile_of,
 )
 from hamlet.streams.evaluate._cells cimport OBJECT, Cell, object_wide, wide, wide_object
+from hamlet.streams.evaluate._ordered cimport Ordered
 from hamlet.streams.evaluate._store cimport Instance, Span, Store, Stream, Watcher
 from hamlet.streams.evaluate._words cimport Words
 
 cdef int64_t PANE_BYTES = sizeof(Pane)
+cdef int64_t MANY = 256  # values; to sort fewer at each look costs about as much as to keep them sorted
 
 
 cdef class Window:
@@ -27,7 +29,7 @@ cdef class Window:
         free(self.panes)
         free(self.values)
         if self.table is not None and self.table.store is not None:  # the collector may have cleared either
-            self.table.store.bytes -= self.room * PANE_BYTES + self.value_room * 8
+            self.table.store.bytes -= self.room * PANE_BYTES + self.value_room * 8 + self.ordered_bytes
 
     cdef int add(self, Cell value, object thing) except -1:
         """Take a value of the step that runs."""
@@ -153,14 +155,19 @@ cdef class Window:
                 self.values, self.value_room = values, room
         self.values[self.first_value + self.stored] = value
         self.stored += 1
+        if self.ordered is not None:
+            self.ordered.change(value, 1)
         return 0
 
     cdef int forget(self, int64_t panes) except -1:
         """Drop the oldest panes."""
-        cdef int64_t n
+        cdef int64_t n, place
         while panes:
             n = self.panes[self.head].n
             if self.table.function == PCTL:
+                if self.ordered is not None:
+                    for place in range(self.first_value, self.first_value + n):
+                        self.ordered.change(self.values[place], -1)
                 self.first_value += n
                 self.stored -= n
                 if not self.stored:
@@ -190,6 +197,22 @@ cdef class Window:
             return self.size >= table.count
         return table.store.now - self.began >= table.duration
 
+    cdef Ordered in_order(self):
+        """The values in order; what is kept for that of a window that has many is brought up to date."""
+        cdef Ordered ordered = self.ordered
+        if ordered is None and self.stored < MANY:
+            ordered = self.table.scratch
+            ordered.fill(self.values + self.first_value, self.stored)
+            return ordered
+        if ordered is None:
+            ordered = self.ordered = Ordered(self.table.family)
+            ordered.stale = True
+        if not ordered.settle():
+            ordered.fill(self.values + self.first_value, self.stored)
+        self.table.store.bytes += ordered.nbytes - self.ordered_bytes
+        self.ordered_bytes = ordered.nbytes
+        return ordered
+
     cdef int read(self, Cell* out) except -1:
         """What the window comes to now; 0 where it has no value."""
         cdef WindowTable table = self.table
@@ -200,9 +223,7 @@ cdef class Window:
         if not self.complete():
             return 0
         if table.function == PCTL:
-            return percentile_of(
-                self.values + self.first_value, self.stored, table.percentile, table.family, False, out
-            )
+            return percentile_of(self.in_order(), table.percentile, table.family, False, out)
         memset(&whole, 0, sizeof(Pane))
         for place in range(self.size):
             merge(&whole, &self.panes[(self.head + place) % self.room], table.function, table.family)
@@ -291,6 +312,7 @@ cdef class WindowTable(Watcher):
     ):
         self.store, self.number, self.target, self.reader = store, number, target, reader
         self.function, self.family, self.result, self.percentile = function, family, result, percentile
+        self.scratch = Ordered(family)
         self.duration, self.count, self.exactly = object_wide(duration), count, exactly
         self.period_over, self.period_under = object_wide(period[0]), object_wide(period[1])
         self.local, self.per_reader, self.per_target, self.paired = local, per_reader, target.keyed, paired
