@@ -74,8 +74,9 @@ def submit_layers(
             watched(context, "counting trends", progress),
         ):
             for each in layers(
-                workload, frame, options.run, options.partitions, balance=options.balance, traced=records
-            ):
+                workload, frame, options.run, options.partitions, balance=options.balance, traced=records,
+                units=read.events.schema,
+            ):  # fmt: skip
                 files = written(each.job, each.rows, each.rows.count(), fresh, options.output_format)
                 tallies |= dict(zip(each.job.names, files.pop("tallies"), strict=True))
                 counts = {name: counts[name] + files[name] for name in counts}

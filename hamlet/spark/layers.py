@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import (
@@ -33,6 +34,7 @@ from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
+from hamlet.output.tables import result_schema
 from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
 from hamlet.planner.unordered_rows import ORDER, RANK, ROW, end_of
 from hamlet.planner.workload import Workload
@@ -121,6 +123,7 @@ def layers(
     *,
     balance: bool = False,
     traced: Path | None = None,
+    units: pa.Schema | None = None,
 ) -> Iterator[Done]:
     """The jobs of all units, one after the other.
 
@@ -136,6 +139,8 @@ def layers(
         Whether each job counts its keys and times first.
     traced : pathlib.Path, optional
         Where the records of bursts go: a folder per unit.
+    units : pyarrow.Schema, optional
+        The types of the input before it came to Spark, which has microseconds only.
 
     Raises
     ------
@@ -145,9 +150,10 @@ def layers(
     special = {options.time_column, options.type_column}
     columns: dict[str, tuple[ResultColumn, ...]] = {}
     frames: dict[str, DataFrame] = {}
+    known_units = {} if units is None else {field.name: field.type for field in units}
     whole = Job(
         workload.select([workload.names[place] for place in workload.analysis.layers[0]]),
-        events_of(events, options), options, partitions,
+        _in_units(events_of(events, options), known_units), options, partitions,
     )  # fmt: skip
     clock = whole.schema.clock
     workload.check(whole.schema)
@@ -187,7 +193,8 @@ def layers(
                 frame = frame.unionByName(rows, allowMissingColumns=True)
         else:
             part = workload.select([workload.names[place] for place in unit.places])
-        job = Job(part, events_of(frame, chosen), chosen, partitions, in_two=doubled)
+        given = _in_units(events_of(frame, chosen), known_units)
+        job = Job(part, given, chosen, partitions, in_two=doubled)
         if balance:
             job.measure(balance=True, semijoin=False)
         if traced is not None:
@@ -198,12 +205,24 @@ def layers(
         for query in job.compiled.queries:
             if query.name in asked:
                 columns[query.name] = result_columns(query, job.schema)
+                for field in result_schema(columns[query.name], clock):
+                    known_units[column_of(query.name, field.name)] = field.type
                 shown = replace(job.shipment, options=replace(chosen, count_type="string"))
                 texts = Job.__new__(Job)
                 vars(texts).update(vars(job), shipment=shown)
                 own = done.rows.where(col("query") == query.analysed.index)
                 frames[query.name] = texts.results(own, query.name)
         yield done
+
+
+def _in_units(events: Events, units: Mapping[str, pa.DataType]) -> Events:
+    """Events whose times are given to the engine in the units that they had."""
+    known = (units.get(field.name, field.type) for field in events.schema)
+    fields = [
+        field.with_type(kind) if pa.types.is_timestamp(field.type) and pa.types.is_timestamp(kind) else field
+        for field, kind in zip(events.schema, known, strict=True)
+    ]
+    return replace(events, schema=pa.schema(fields))
 
 
 def _ranked(events: DataFrame, options: Options) -> tuple[DataFrame, int]:

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     BooleanType,
@@ -61,9 +62,13 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def said(error: AnalysisException) -> str:
+Refusal = PySparkException, Py4JJavaError  # of an expression: some have no class of their own in Python
+
+
+def said(error: PySparkException | Py4JJavaError) -> str:
     """What Spark says is wrong, in a line."""
-    lines = str(error).strip().splitlines() or ["Spark SQL cannot read it"]
+    text = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error)
+    lines = text.strip().splitlines() or ["Spark SQL cannot read it"]
     return re.sub(r"^\[[A-Z_.0-9]+\] |\s*SQLSTATE: .*$", "", lines[0])
 
 
@@ -196,7 +201,7 @@ class Columns:
         if text not in self._kinds:
             try:
                 self._kinds[text] = _kind_of(self.type_of(text))
-            except AnalysisException:
+            except Refusal:
                 raise UnknownError from None  # what is wrong is said where the condition is checked
         return self._kinds[text], np.zeros(0, np.int64), np.zeros(0, np.uint8)
 
@@ -251,7 +256,7 @@ class Columns:
         """Report what Spark says against an expression."""
         try:
             kind = self.type_of(text)
-        except AnalysisException as error:
+        except Refusal as error:
             report(self._reports, read, error)
             return
         if condition and not isinstance(kind, (BooleanType, NullType)):
@@ -269,7 +274,7 @@ class Columns:
         for each in (*self._meaning.partition, *self._meaning.order):
             try:
                 _ = self._spark.sql(f"SELECT ({each.text}) AS v FROM ({self._missing()})").schema
-            except AnalysisException as error:
+            except Refusal as error:
                 report(self._reports, each, error)
         if len(self._reports.errors) > known:
             raise Failed
@@ -280,7 +285,7 @@ class Columns:
         return f"SELECT {', '.join(f'CAST(NULL AS {kind}) AS {name}' for kind, name in kinds)} FROM VALUES (1) AS t(x)"
 
 
-def report(reports: Reports, read: Read, error: AnalysisException) -> None:
+def report(reports: Reports, read: Read, error: PySparkException | Py4JJavaError) -> None:
     """Report what Spark says against an expression, at the name that it speaks of."""
     message, span = said(error), read.expression.span
     names = re.findall(r"`([^`]+)`", message)
@@ -340,7 +345,7 @@ class Clause:
         texts = self._conditions()
         try:
             self._within()
-        except AnalysisException as error:
+        except Refusal as error:
             assert self.meaning.within is not None
             report(self.reports, self.meaning.within, error)
         values = self._outputs()
@@ -348,7 +353,7 @@ class Clause:
             frame = columns.frame()
             types = dict(zip(frame.columns, (each.dataType for each in frame.schema), strict=True))
             right = all(isinstance(types[layout.masks[name]], BooleanType) for name in texts)
-        except AnalysisException:
+        except Refusal:
             right = False
         if not right:
             for name, text in texts.items():
@@ -482,17 +487,17 @@ class Clause:
         columns = ", ".join(f"{text} AS {quoted(name)}" for name, text in distinct_columns(listed))
         try:
             return self.spark.sql(f"SELECT {columns} FROM {source}{behind}")
-        except AnalysisException as error:
+        except Refusal as error:
             self._wrong(view, texts, error)
             raise Failed from None
 
-    def _wrong(self, view: str, texts: Sequence[str], error: AnalysisException) -> None:
+    def _wrong(self, view: str, texts: Sequence[str], error: PySparkException | Py4JJavaError) -> None:
         """Report the measures that are wrong alone, or all."""
         known = len(self.reports.errors)
         for text, read in zip(texts, self.meaning.measures, strict=True):
             try:
                 _ = self.spark.sql(f"SELECT {text} AS v FROM {self._aggregated(view, read)}").schema
-            except AnalysisException as own:
+            except Refusal as own:
                 report(self.reports, read, own)
         if len(self.reports.errors) == known:
             self.reports.error(said(error), self.meaning.clause.span)

@@ -21,7 +21,7 @@ from threading import RLock
 from typing import Any, Unpack
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, UnsupportedOperationException
+from pyspark.errors import PySparkException, UnsupportedOperationException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import count, lit, monotonically_increasing_id
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -37,7 +37,6 @@ from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
 from hamlet.output.place import folder_name, staged
-from hamlet.patterns.clause.scan import dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
@@ -57,7 +56,7 @@ from hamlet.spark.frames import plain_in_spark
 from hamlet.spark.input import arriving, local_path
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Clause as SparkClause
-from hamlet.spark.pattern_columns import Columns, SparkAggregates, said
+from hamlet.spark.pattern_columns import Columns, Refusal, SparkAggregates, said
 from hamlet.spark.pattern_columns import quoted as quoted_for_spark
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
 from hamlet.spark.pattern_stream import Clause as Alone
@@ -472,15 +471,14 @@ class _Text:
 
     def _query(self, text: str, span: Span, rewriting: Rewriting | None) -> DataFrame:
         """A query of Spark SQL; a mistake is reported at its place."""
-        dialect = self._script.dialect
-        spoken = text if dialect in ("spark", "flink") else _translated(text, dialect)
+        spoken = translator(self._script.dialect, "spark")(text)
         try:
             frame = self._spark.sql(spoken)
-        except AnalysisException as error:
+        except Refusal as error:
             message = said(error)
             names = re.findall(r"`([^`]+)`", message)
             place = next(filter(None, (word_in(self._script.text, span, each) for each in names)), None)
-            contexts = error.getQueryContext()
+            contexts = error.getQueryContext() if isinstance(error, PySparkException) else None
             if place is None and rewriting is not None and spoken == text and contexts and contexts[0].startIndex() > 0:
                 start = rewriting.origin(span, contexts[0].startIndex())
                 place = Span(start, start + 1)
@@ -562,15 +560,6 @@ class _Text:
         text = f"SELECT * FROM {_SOURCE} {self._script.text[clause.span.start : clause.span.end]}"
         alone = Alone(text, self._script.dialect, self._max_steps, order, tuple(task.keys()))
         return pattern_frame(alone, frame, schema, rows, self._zone, *self._streaming)
-
-
-def _translated(text: str, dialect: str) -> str:
-    import sqlglot
-
-    try:
-        return sqlglot.transpile(text, read=dialect_of(dialect), write="spark")[0]
-    except sqlglot.errors.SqlglotError:
-        return text  # Spark says what is wrong with it
 
 
 @dataclass(frozen=True)

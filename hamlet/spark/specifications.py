@@ -39,7 +39,7 @@ from hamlet.spark.slices import mapped
 from hamlet.spark.specification_work import SpecificationWork
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.clock import Times, integer_clock
-from hamlet.streams.feeds import Feed
+from hamlet.streams.feeds import Around, Feed
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import time_column_of
@@ -148,7 +148,7 @@ def submit(
     with session(chosen.master) as spark, translated():
         count = chosen.slices or 2 * spark.sparkContext.defaultParallelism
         work = SpecificationWork(spec, events, run, count, clock)
-        told = spark.sparkContext.accumulator({}, ByKey[str, Any]())
+        told = spark.sparkContext.accumulator({}, ByKey[str, _FileRead]())
         read = partial(_read, spec.program.text, files, chosen.reading, clock, events, told)
         columns = "tick long, " + ", ".join(f"c{place} {kind}" for place, (_, kind) in enumerate(kinds))
         frame = mapped(spark.range(0, len(files), 1, len(files)), read, columns)
@@ -158,7 +158,26 @@ def submit(
     return {"events": seen, "rows": rows, "notes": _notes(spec, feed, files, found)}
 
 
-_Read = dict[str, tuple[int, list[str], Dropped]]  # file -> events, inputs that have a value in one, rows left out
+@dataclass(frozen=True)
+class _FileRead:
+    """What a task has found in a file.
+
+    Attributes
+    ----------
+    rows : int
+        Events that were chosen.
+    inputs : list of str
+        Those that have a value in one of them.
+    read : (int, list of str)
+        All events, and their columns.
+    dropped : Dropped
+        Rows that were left out.
+    """
+
+    rows: int
+    inputs: list[str]
+    read: tuple[int, list[str]]
+    dropped: Dropped
 
 
 def _clock(spec: Specification, feed: Feed, chosen: SpecificationBatch) -> Clock:
@@ -182,7 +201,7 @@ def _read(
     reading: dict[str, Any],
     clock: Clock,
     schema: pa.Schema,
-    told: Accumulator[_Read],
+    told: Accumulator[dict[str, _FileRead]],
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """The events of files, by their numbers, with times in ticks."""
@@ -192,7 +211,7 @@ def _read(
         for number in batch.column(0).to_pylist():
             feed = open_chosen(files[number], spec.inputs, **reading)
             times: Times | None = None
-            rows, filled = 0, dict[str, None]()
+            rows, filled, names_read = 0, dict[str, None](), dict[str, None]()
             for events in feed.batches():
                 if times is None:
                     column = time_column_of(events.schema.names, reading["time_column"], feed.name)
@@ -212,22 +231,24 @@ def _read(
                     if arrays[-1].null_count < len(arrays[-1]):
                         filled[field.name] = None
                 rows += len(arrays[0])
+                names_read |= dict.fromkeys(events.schema.names)
                 yield pa.RecordBatch.from_arrays(arrays, names)
-            told.add({str(files[number].path): (rows, list(filled), feed.dropped)})
+            read = feed.read if isinstance(feed, Around) else (rows, list(names_read))
+            told.add({str(files[number].path): _FileRead(rows, list(filled), read, feed.dropped)})
 
 
-def _notes(spec: Specification, feed: Feed, files: Sequence[FoundFile], read: _Read) -> list[str]:
+def _notes(spec: Specification, feed: Feed, files: Sequence[FoundFile], read: dict[str, _FileRead]) -> list[str]:
     """What is to be said of rows that were left out, of inputs that files lack and of those that never came."""
     found = Dropped()
     names = [str(each.path) for each in files]
     for name in names:
-        found = found.plus(read[name][2], name if len(names) > 1 else None)
+        found = found.plus(read[name].dropped, name if len(names) > 1 else None)
     said = [each for each in [found.sentence()] if each is not None]
     expected = Expected(each.name for each in spec.inputs)
     for name in names:
-        expected.see(read[name][1])
-    never = expected.warnings() if any(rows for rows, _, _ in read.values()) else [NO_EVENTS]
-    return [*said, *feed.findings([read[name][:2] for name in names]), *never]
+        expected.see(read[name].inputs)
+    never = expected.warnings() if any(each.rows for each in read.values()) else [NO_EVENTS]
+    return [*said, *feed.findings([read[name].read for name in names]), *never]
 
 
 # ---------------------------------------------------------------------------------- streams and folders

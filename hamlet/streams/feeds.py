@@ -80,7 +80,20 @@ class Around(Feed):
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
+        self._rows, self._columns_read = 0, dict[str, None]()
         self.name, self.closed, self.names = feed.name, feed.closed, feed.names
+
+    def _given(self) -> Iterator[pa.RecordBatch]:
+        """All events of the other feed."""
+        for batch in self._feed.batches():
+            self._rows += batch.num_rows
+            self._columns_read.update(dict.fromkeys(batch.schema.names))
+            yield batch
+
+    @property
+    def read(self) -> tuple[int, list[str]]:
+        """How many events there were so far before some were chosen, and their columns."""
+        return self._feed.read if isinstance(self._feed, Around) else (self._rows, list(self._columns_read))
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:

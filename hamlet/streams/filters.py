@@ -84,7 +84,7 @@ class ChosenFeed(Around):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events that fulfil the condition."""
-        for batch in self._feed.batches():
+        for batch in self._given():
             kept = batch.filter(self._filter.chosen(batch))
             if kept.num_rows:
                 yield kept
@@ -119,7 +119,7 @@ class PeriodFeed(Around):
         """The events of the period."""
         times: Times | None = None
         self._feed.leave_out_period(self._since, self._until, self._unit)
-        for batch in self._feed.batches():
+        for batch in self._given():
             if times is None:
                 column = time_column_of(batch.schema.names, self._column, self.name)
                 times = Times(column, self._unit, self.name)
@@ -148,7 +148,7 @@ class OrderedFeed(Around):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events in order."""
-        batches = list(self._feed.batches())
+        batches = list(self._given())
         if not batches:
             return
         table = joined([pa.Table.from_batches([batch]) for batch in batches]).combine_chunks()

@@ -160,14 +160,16 @@ def test_what_a_semijoin_leaves_behind_is_told_of_all_the_same(spark: SparkSessi
 def test_a_semijoin_that_cannot_be_is_told(
     spark: SparkSession, tmp_path: Path, semijoin: Literal["on", "auto"], told: bool
 ) -> None:
-    """Rows of a query have no scan before the shuffle, in which keys could be looked at."""
-    pq.write_table(
-        pa.table({"time": [0, 1, 2, 11], "type": ["A", "A", "B", "A"], "k": [1, 2, 1, 1]}), tmp_path / "e.parquet"
-    )
+    """Rows of a query have no scan before the shuffle, in which keys could be looked at; times keep their unit."""
+    times = pa.array([0, 1000, 2000, 11000], pa.timestamp("ms"))
+    pq.write_table(pa.table({"time": times, "type": ["A", "A", "B", "A"], "k": [1, 2, 1, 1]}), tmp_path / "e.parquet")
     text = "up: RETURN k, COUNT(*) PATTERN SEQ(A, B) GROUP-BY k WITHIN 10 s; RETURN COUNT(*) PATTERN up WITHIN 30 s"
-    found = hamlet.spark.submit(
-        hamlet.Workload.parse(text), str(tmp_path / "e.parquet"), str(tmp_path / "out"), semijoin=semijoin
-    )
+    workload = hamlet.Workload.parse(text)
+    found = hamlet.spark.submit(workload, str(tmp_path / "e.parquet"), str(tmp_path / "out"), semijoin=semijoin)
+    one = hamlet.run(workload, tmp_path / "e.parquet")
+    for name in workload.names:
+        (path,) = (tmp_path / "out" / f"query={name}").iterdir()
+        assert pq.read_schema(path).types == one.table(name).schema.types[1:]
     assert [each for each in found["notes"] if "semijoin" in each] == [NO_SEMIJOIN] * told
     assert found["rows"] == 2
 

@@ -88,11 +88,12 @@ def test_rows_are_those_in_process(frames: dict[str, DataFrame], text: str) -> N
 
 @pytest.mark.parametrize("dialect", ["duckdb", "trino"])
 def test_keywords_behind_a_variable_stay_columns_in_each_dialect(spark: SparkSession, dialect: str) -> None:
-    table = pa.table({"i": [1, 2, 3], "value": [5, 3, 7], "name": ["x", "y", "y"]})
-    text = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY i MEASURES b.name AS n, SUM(b.value) AS s
-    PATTERN (a b+) DEFINE b AS b.name = 'y' AND b.value <> a.value AND b."value" + 1 > PREV(b.value) - 9)"""
+    table = pa.table({"i": [1, 2, 3], "value": [5, 3, 7], "name": ["x", "y", "Y"], "größe": [1, 2, 3]})
+    text = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY i MEASURES b.name AS n, SUM(b.value) AS s, MAX(größe) AS größtes
+    PATTERN (a b+) DEFINE b AS name_of = 'y' AND b.value <> a.value AND b."value" + 1 > PREV(b.value) - 9)"""
+    text = text.replace("name_of", "b.name COLLATE NOCASE" if dialect == "duckdb" else "LOWER(b.name)")
     frame = hamlet.spark.sql(text, {"t": spark.createDataFrame(table)}, dialect=dialect)
-    assert [tuple(row) for row in frame.collect()] == [("y", 10)]
+    assert [tuple(row) for row in frame.collect()] == [("Y", 10, 3)]
 
 
 def test_names_of_the_session(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
@@ -118,6 +119,10 @@ def test_mistakes_have_their_places_before_a_job(frames: dict[str, DataFrame]) -
         ("SELECT many FROM ticks MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (a) DEFINE a AS true)", "1:8"),
         ("SELECT * FROM tocks MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (a) DEFINE a AS true)", "1:15"),
         ("SELECT * FROM ticks MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (a)", "match"),
+        (
+            "SELECT * FROM ticks MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (a) DEFINE a AS symbol COLLATE nope > '')",
+            "1:81",
+        ),
     ):
         with pytest.raises(WorkloadError) as error:
             hamlet.spark.sql(text, frames)

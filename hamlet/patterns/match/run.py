@@ -247,6 +247,9 @@ def as_written(text: str) -> str:
     return text
 
 
+_PLAIN = re.compile(r"\w+", re.ASCII)
+
+
 @cache
 def quoting_of(dialect: str) -> Quoting:
     """Which names of a dialect have to stand in quotes, there or for the host."""
@@ -263,16 +266,20 @@ def _translated(dialect: str, host: str, text: str) -> str:
         found = sqlglot.parse(text, read=dialect_of(dialect))
         if not found or found[0] is None:
             return text
-        mended = found[0].transform(partial(_mended, dialect))
+        mended = found[0].transform(partial(_mended, dialect, host))
         return str(mended.sql(host, unsupported_level=sqlglot.ErrorLevel.RAISE))  # rather than to leave something out
     except sqlglot.errors.SqlglotError:
         return text  # the host says what is wrong with it
 
 
-def _mended(dialect: str, node: Any) -> Any:
+def _mended(dialect: str, host: str, node: Any) -> Any:
     """A node as the dialect means it, where sqlglot asks for more, or writes a function of another grammar."""
     from sqlglot import Dialect, exp
 
+    if isinstance(node, exp.Identifier) and host == "spark" and not _PLAIN.fullmatch(node.name):
+        return exp.to_identifier(node.name, quoted=True)  # Spark has no other letters outside quotes
+    if isinstance(node, exp.Collate) and host == "spark" and node.expression.name.upper() == "NOCASE":
+        return exp.Collate(this=node.this, expression=exp.var("UTF8_LCASE"))
     if isinstance(node, exp.StrToTime) and node.text("format") == "%Y-%m-%d %H:%M:%S.%f":
         return exp.cast(node.this, "timestamp")  # a literal of Oracle may have no fraction
     if isinstance(node, exp.Format) and dialect == "bigquery":
