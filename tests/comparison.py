@@ -79,8 +79,8 @@ def same(got: Any, expected: Any, column: str = "", magnitude: Any = None, float
     number = isinstance(expected, int) and isinstance(got, (float, Decimal))  # an item may have a name of its own
     if column.startswith("count_distinct"):
         floats = False  # whatever the numbers, values are counted one by one
-    if floats and type(got) is int and column.startswith("count_") and got == expected:
-        return True  # a group by COUNT is a whole number
+    if floats and type(got) is int and column.startswith(("count", "sum_")) and got == expected:
+        return True  # a group by COUNT is a whole number, and all are exact where what is added may be a time
     if floats and expected is not None and (number or column.startswith(("count", "sum_"))):
         return near(got, expected, magnitude)
     if isinstance(expected, Decimal):

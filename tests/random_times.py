@@ -101,6 +101,9 @@ def case(seed: int, wrong: int = 0) -> tuple[str, list[dict[str, Any]], bool]:
         event["at"] = chance.choice([None, EPOCH + datetime.timedelta(microseconds=chance.randrange(8 * _SECOND))])
         event["d"] = chance.choice([None, datetime.timedelta(microseconds=chance.randrange(-_SECOND, 3 * _SECOND))])
         events.append(event)
+    if chance.random() < 0.3:  # of what type an attribute is, the first events do not say
+        for event in events[: chance.randrange(len(events))]:
+            del event[chance.choice(["at", "d"])]
     where = Writer(chance, dated=dated, results=False, wrong=wrong)
     results = Writer(chance, dated=dated, results=True, wrong=wrong)
     conditions = [where.comparison()] * (chance.random() < 0.5)

@@ -7,8 +7,10 @@ description is none.
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 _NUMPY_TIME = re.compile(r"[<>]M8\[\d{0,9}[a-z]{1,2}\]")
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
-Promise = datetime.date | np.datetime64
+Promise = datetime.date | np.datetime64 | int | float | Decimal
+_NUMBERS: dict[str, type[int] | type[float] | type[Decimal]] = {"int": int, "float": float, "Decimal": Decimal}
 
 
 def columns_read(workload: Workload, schema: Schema) -> list[str]:
@@ -76,6 +79,8 @@ def described_promise(time: Any, blobs: BlobWriter) -> Json:
     """
     if isinstance(time, np.datetime64):
         return ["numpy", time.dtype.str, int(time.astype(np.int64))]
+    if type(time).__name__ in _NUMBERS:
+        return ["number", type(time).__name__, str(time)]
     if time is not None and not isinstance(time, datetime.date):
         raise OptionError(f"the engine cannot be saved: {time!r} was given to advance(), and is not a time")
     return None if time is None else ["python", blobs.keys([(time,)], 1)]
@@ -89,6 +94,13 @@ def promise_of(description: Json, blobs: BlobReader) -> Promise | None:
         case ["numpy", str() as unit, ticks] if _NUMPY_TIME.fullmatch(unit):
             found: np.datetime64 = np.array([whole(ticks, -(2**63))], np.int64).view(np.dtype(unit))[0]
             return found
+        case ["number", str() as kind, str() as digits] if kind in _NUMBERS:
+            try:
+                number = _NUMBERS[kind](digits)
+            except InvalidOperation as error:
+                raise ValueError("the promised time is no number") from error
+            if math.isfinite(number):
+                return number
         case ["python", about]:
             keys, _ = blobs.keys(about, 1)
             if len(keys) == 1 and isinstance(keys[0][0], datetime.date):

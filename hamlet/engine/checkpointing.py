@@ -66,7 +66,7 @@ class EngineState:
         `hamlet.engine.options.Options`, and ``lateness`` and ``late``.
     place : hamlet.runtime.reorder_buffer.Place
         How far the stream has come, and the events that are held.
-    promise : datetime.date, numpy.datetime64 or None
+    promise : Promise or None
         A time given before the first event.
     fed : pyarrow.Table or None
         The last time step of a stream that is fed in order.

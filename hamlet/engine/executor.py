@@ -102,6 +102,11 @@ class Executor:
             for mine, theirs in zip(self._classes, other._classes, strict=True):
                 mine.adopt(theirs)
 
+    @property
+    def exact(self) -> bool:
+        """Whether counts and sums of integers are exact, be it for the sake of times (`compile_workload`)."""
+        return any(tables.exact for runner in self._classes for tables in runner.tables)
+
     def saved(self) -> list[RunnerState]:
         """What is kept between batches, per class of the workload; all rows have been drained."""
         self._workers.settle()

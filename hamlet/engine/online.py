@@ -512,14 +512,21 @@ class Engine(Monitor):
     def _compile(self, schema: Schema) -> None:
         self.workload.check(schema)
         check_zones(schema)
-        settled = schema.closed or self._settled
-        executor: Executor = any_executor_of(
-            self.workload, schema, self._strings, self.options, self._budget, settled=settled
-        )
+        executor = self._executor_for(schema)
         if self._executor is not None:
             executor.adopt(self._executor)
+        elif executor.exact and self.options.numbers != "exact":  # and so it stays, whatever the types turn out to be
+            self.options = replace(self.options, numbers="exact")
+            executor = self._executor_for(schema)
         self._executor = executor
         self._schema = schema
+
+    def _executor_for(self, schema: Schema) -> Executor:
+        settled = schema.closed or self._settled
+        found: Executor = any_executor_of(
+            self.workload, schema, self._strings, self.options, self._budget, settled=settled
+        )
+        return found
 
     def _release(self) -> None:
         """Process the held events whose time step is over and close what ends by then."""

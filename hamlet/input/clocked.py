@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from hamlet.input.files_protocol import Reader
-from hamlet.input.moments import joined, needs_reading, with_moments
-from hamlet.input.widening import FRACTION, cast, is_text, widen_clocks
+from hamlet.input.moments import joined, kind_of, needs_reading, with_moments
+from hamlet.input.widening import FRACTION, cast, widen_clocks
 
 
 class Clocked:
@@ -61,18 +61,10 @@ def clocked(reader: Reader, time: str) -> Reader:
     kind = kind_of(reader.schema.field(place).type)
     if kind is None:
         first = 0
-        for batch in reader.batches([time]):
+        for batch in (each for each in reader.batches([time]) if each.num_rows):
             table = with_moments(pa.Table.from_batches([batch]), time, "s", first, source=reader.name)
             found = table.schema.field(time).type
             wide = found if kind is None else widen_clocks(kind, found)
             kind = found if wide is None else wide  # whoever reads them says which is another
             first += batch.num_rows
     return Clocked(reader, time, kind or pa.int64())
-
-
-def kind_of(kind: pa.DataType) -> pa.DataType | None:
-    """The clock that a time column of a type becomes; None where its values say."""
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if is_text(value):
-        return None
-    return pa.int64() if pa.types.is_decimal(value) and value.scale <= 0 else FRACTION

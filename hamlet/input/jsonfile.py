@@ -34,7 +34,7 @@ _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with 
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _BEYOND_64_BITS = 2.0**63
 TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
-_TIME_TEXT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_TIME_TEXT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)")
 ZONED = re.compile(rb'"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d(?::?\d\d)?)"')
 
 

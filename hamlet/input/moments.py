@@ -86,9 +86,11 @@ def with_moments(
         At the first value that is no time, or none of the same kind as before.
     """
     place = table.schema.get_field_index(time_column)
-    if place < 0 or not table.num_rows:
+    if place < 0:
         return table
     column = table.column(place)
+    if not table.num_rows:
+        return table.set_column(place, time_column, pa.array([], clock_of_nothing(column.type)))
     if not needs_reading(column.type) and (known is None or column.type.equals(known)):
         return table
     try:
@@ -101,6 +103,19 @@ def with_moments(
             f"{error.why}"
         ).about(row=row, column=time_column) from None
     return table.set_column(place, time_column, values)
+
+
+def clock_of_nothing(kind: pa.DataType) -> pa.DataType:
+    """The clock that a time column of a type is which has no rows."""
+    return (kind_of(kind) or pa.null()) if needs_reading(kind) else kind
+
+
+def kind_of(kind: pa.DataType) -> pa.DataType | None:
+    """The clock that a time column of text or fractions becomes; None where its values say."""
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if is_text(value):
+        return None
+    return pa.int64() if pa.types.is_decimal(value) and value.scale <= 0 else FRACTION
 
 
 def clock_of(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError
-from hamlet.input.clocked import Clocked, clocked, kind_of
+from hamlet.input.clocked import Clocked, clocked
 from hamlet.input.csvform import Dropped
 from hamlet.input.files_protocol import Reader
-from hamlet.input.moments import needs_reading, with_moments
+from hamlet.input.moments import kind_of, needs_reading, with_moments
 from hamlet.input.ordering import SortKey, slices
 from hamlet.input.records import table_of_columns, table_of_records
 from hamlet.input.timed import Timed, timed

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Collection
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,14 @@ import pyarrow as pa
 
 from hamlet.errors import OptionError
 from hamlet.input.columns import Int64Array
-from hamlet.input.moments import moment
+from hamlet.input.moments import NUMBER, moment
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, refuse_far, refuse_outside, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.runtime.intake import ColumnOptions, Intake
 from hamlet.runtime.reorder_buffer import ReorderBuffer
 
-Promise = datetime.date | np.datetime64
+Promise = datetime.date | np.datetime64 | int | float | Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Arrivals:
     Attributes
     ----------
     buffer : ReorderBuffer
-    promise : datetime.date, numpy.datetime64 or None
+    promise : Promise or None
         A time given before the first event, which says in what unit it is.
     """
 
@@ -147,11 +149,10 @@ class Arrivals:
         OptionError
             If it is no time.
         """
-        if clock is None and not (isinstance(time, (int, np.integer)) and not isinstance(time, bool)):
+        if clock is None:
             self._remember(time)
             return False
-        ticks = time_in_ticks(time, clock or Clock(self._time_column, "s", pa.int64()))
-        self.buffer.promise(ticks)
+        self.buffer.promise(time_in_ticks(time, clock))
         return True
 
     def _remember(self, time: Any) -> None:
@@ -159,15 +160,22 @@ class Arrivals:
         given = _promise_of(time)
         if given is None:
             raise OptionError(f"cannot read {time!r} as a time of column '{self._time_column}'")
-        if self.promise is None or _microseconds(given) >= _microseconds(self.promise):
+        if isinstance(given, int):
+            time_in_ticks(given, Clock(self._time_column, "s", pa.int64()))  # refuses what is beyond all time
+        if self.promise is None or _seconds(given) >= _seconds(self.promise):
             self.promise = given
 
 
 def _promise_of(time: Any) -> Promise | None:
     if isinstance(time, (datetime.date, np.datetime64)):
         return None if isinstance(time, np.datetime64) and np.isnat(time) else time
-    if isinstance(time, float) and np.isfinite(time):
-        return np.datetime64(round(time * 1_000_000), "us")
+    if isinstance(time, (int, np.integer)):
+        return None if isinstance(time, bool) else int(time)
+    if isinstance(time, (float, np.floating)):
+        return float(time) if np.isfinite(time) else None
+    if isinstance(time, Decimal) or (isinstance(time, str) and NUMBER.fullmatch(time)):
+        number = Decimal(time)
+        return number if number.is_finite() else None
     found = moment(time) if isinstance(time, str) else time
     if isinstance(found, pa.Scalar) and pa.types.is_timestamp(found.type) and found.is_valid:
         if found.type.tz is not None:
@@ -176,8 +184,10 @@ def _promise_of(time: Any) -> Promise | None:
     return None
 
 
-def _microseconds(time: Promise) -> int:
+def _seconds(time: Promise) -> Fraction:
+    if isinstance(time, (int, float, Decimal)):
+        return Fraction(time)
     if isinstance(time, np.datetime64):
-        return int(time.astype("datetime64[us]").astype(np.int64))
+        return Fraction(int(time.astype("datetime64[us]").astype(np.int64)), 10**6)
     scalar = pa.scalar(time)
-    return int(scalar.cast(pa.timestamp("us", getattr(scalar.type, "tz", None))).value)
+    return Fraction(int(scalar.cast(pa.timestamp("us", getattr(scalar.type, "tz", None))).value), 10**6)

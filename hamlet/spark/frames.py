@@ -22,9 +22,8 @@ from pyspark.sql.types import (
 )
 
 from hamlet.errors import DataError
-from hamlet.input.clocked import kind_of
 from hamlet.input.input_schema import plain_schema
-from hamlet.input.moments import needs_reading
+from hamlet.input.moments import kind_of, needs_reading
 from hamlet.input.ordering import SortKey
 from hamlet.runtime.intake import ColumnOptions
 from hamlet.spark.parts import Part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -253,6 +254,20 @@ def test_advance_reads_the_time_columns_type() -> None:
     dates = engine()
     dates.push({"time": np.array(["2024-01-01", "2024-01-02"], "datetime64[D]"), "type": ["A", "B"]})
     assert dates.advance(np.datetime64("2024-01-03")) == []
+
+
+@pytest.mark.parametrize("time", [0.25, np.float64(0.25), Decimal("0.25"), "0.25", 0])
+@pytest.mark.parametrize("saved", [False, True])
+def test_advance_before_the_first_of_times_with_a_fraction(time: Any, saved: bool) -> None:
+    """In what unit a number is, the first event says."""
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 500 ms SLIDE 250 ms")
+    running = hamlet.Engine(workload)
+    assert running.advance(-1) == running.advance(time) == running.advance(-0.5) == []
+    running = hamlet.Engine.restore(workload, running.save()) if saved else running
+    with pytest.raises(DataError, match=f"no event before {float(time)} is expected"):
+        running.push([{"time": float(time) - 0.001, "type": "A"}])
+    assert running.push([{"time": 0.25, "type": "A"}, {"time": 0.4, "type": "B"}]) == []
+    assert [row["count"] for row in running.advance(1)] == [1, 1]
 
 
 @pytest.mark.parametrize("time", [10**30, -(10**30), 2**62])

@@ -110,6 +110,47 @@ def test_a_mean_far_from_1970_is_exact_with_floats() -> None:
     assert found["x"] == np.timedelta64(4, "ns")
 
 
+@pytest.mark.parametrize("item", ["SUM(A.d)", "AVG(A.at)", "SUM(EVENTS A.d)", "AVG(EVENTS A.at)"])
+@pytest.mark.parametrize("group", ["u", "COUNT(A)", "FIRST(A.u)"])
+def test_times_that_come_late_with_floats(item: str, group: str) -> None:
+    """Sums that have begun before an attribute turns out to be a time go on as they are, also when they are saved."""
+    events: list[dict[str, Any]] = [{"time": second, "type": "A", "u": 1} for second in range(6)]
+    for second, event in enumerate(events[3:5]):
+        event |= {"d": second * SECOND, "at": DAY + second * SECOND}
+    workload = hamlet.Workload.parse(f"q: RETURN COUNT(*), {item} AS x PATTERN A+ GROUP-BY {group} WITHIN 1 min")
+    expected = hamlet.run(workload, events).rows()
+    engine = hamlet.Engine(workload, numbers="float")
+    found = []
+    for event in events:
+        found += engine.push([event])
+        engine = hamlet.Engine.restore(workload, engine.save())
+    assert found + engine.close() == expected
+
+
+def test_what_numbers_turn_out_to_be_late_with_floats() -> None:
+    events = [{"time": second, "type": "A"} | ({"x": 2} if second > 2 else {}) for second in range(5)]
+    workload = hamlet.Workload.parse("q: RETURN COUNT(*), SUM(A.x) PATTERN A+ GROUP-BY COUNT(A) WITHIN 1 min")
+    engine = hamlet.Engine(workload, numbers="float")
+    found = [row for event in events for row in engine.push([event])] + engine.close()
+    assert found == hamlet.run(workload, events).rows()
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_means_finer_than_a_datetime(zone: str | None) -> None:
+    """What has no Python type, nanoseconds in a time zone, is rounded there, and only there."""
+    kind = pa.timestamp("ns", zone)
+    events = pa.table({"time": pa.array([0, 1_000_000, 1_000_001_000], kind), "type": ["A"] * 3})
+    results = hamlet.run(hamlet.Workload.parse("q: RETURN AVG(A.time) AS m PATTERN A WITHIN ALL"), events)
+    assert results.table("q")["m"].cast(pa.int64()).to_pylist() == [333_667_000]
+    (row,) = hamlet.run(hamlet.Workload.parse("q: RETURN AVG(A.time) + 1 ms AS m PATTERN A WITHIN ALL"), events)
+    assert row["m"].replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 0, 334_667)
+    odd = events.set_column(0, "time", pa.array([0, 0, 4_500], kind))
+    (row,) = hamlet.run(hamlet.Workload.parse("q: RETURN AVG(A.time) AS m PATTERN A WITHIN ALL"), odd)
+    assert np.datetime64(row["m"].replace(tzinfo=None) if zone else row["m"], "ns").astype(int) == (
+        2000 if zone else 1500
+    )
+
+
 def test_sums_that_no_duration_holds() -> None:
     events = [{"time": time, "type": "A", "d": datetime.timedelta(days=9)} for time in range(80)]
     with pytest.raises(OutputError, match=r"SUM\(EVENTS \.\.\).*/ 1 s"):

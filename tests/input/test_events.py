@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hamlet.errors import DataError, OptionError
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.pushed import batch_of
-from hamlet.input.widening import attribute_type
+from hamlet.input.widening import FRACTION, attribute_type
 from hamlet.language.query import AttributeType
 
 TABLE = pa.table({"time": [3, 1, 2], "type": ["A", "B", None], "x": [1.5, None, 2.5]})
@@ -225,6 +225,25 @@ def test_no_events_at_all() -> None:
     assert list(source.batches(["x"])) == []
     assert list(open_events(TABLE.slice(0, 0)).batches()) == []
     assert batch_of([]).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "clock"),
+    [
+        (pa.float64(), FRACTION),
+        (pa.float32(), FRACTION),
+        (pa.decimal128(9, 3), FRACTION),
+        (pa.decimal128(9, 0), pa.int64()),
+        (pa.duration("s"), FRACTION),
+        (pa.timestamp("ms"), pa.timestamp("ms")),
+        (pa.string(), pa.int64()),
+        (pa.null(), pa.int64()),
+    ],
+)
+def test_no_events_of_any_kind_of_time(kind: pa.DataType, clock: pa.DataType) -> None:
+    table = pa.table({"time": pa.array([], kind), "type": pa.array([], pa.string())})
+    assert open_events(table).schema.clock.type == clock
+    assert batch_of(table).num_rows == 0
 
 
 @pytest.mark.parametrize(

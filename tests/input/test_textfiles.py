@@ -214,6 +214,14 @@ def test_json_times_of_attributes(
     assert found.combine_chunks().equals(pa.array(texts).cast(kind))
 
 
+@pytest.mark.parametrize("zone", ["", "Z"])
+def test_json_dates_beside_times(folder: Path, zone: str) -> None:
+    """A column of dates is one of timestamps, whatever the times beside it are."""
+    line = f'{{"time": "2024-01-01T00:00:00{zone}", "type": "A", "at": "2024-01-01"}}\n'
+    events = open_events(write(folder, "a.jsonl", line.replace(', "at": "2024-01-01"', "") + line))
+    assert pa.types.is_timestamp(events.schema.arrow_types["at"])
+
+
 def test_json_times_with_and_without_zones(folder: Path) -> None:
     lines = '{"time": "2024-01-01T00:00:00Z", "type": "A"}\n{"time": "2024-01-01T00:00:01", "type": "A"}\n'
     with pytest.raises(DataError, match=r"the column 'time' holds '2024-01-01T.*, all with a zone or"):

@@ -148,6 +148,11 @@ class LayeredExecutor:
         """Rows of closed windows that have not been drained."""
         return sum(map(len, self._ready.values())) + sum(run.executor.waiting for run in self.units)
 
+    @property
+    def exact(self) -> bool:
+        """As of `Executor`, of any unit."""
+        return any(run.executor.exact for run in self.units)
+
     def adopt(self, other: LayeredExecutor) -> None:
         """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
         self.events, self._ready, self._held_back = other.events, other._ready, other._held_back

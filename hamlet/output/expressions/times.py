@@ -201,7 +201,7 @@ def presenter(kind: AttributeType | None, per_second: int, zone: str | None) -> 
             return timestamp(ticks, unit, zone)
         if zone is None:
             return np.datetime64(ticks, "ns")
-        raise DataError(f"{ticks} ns from 1970 in a time zone is finer than Python's datetime: cut it to timestamp[us]")
+        return timestamp(round(Fraction(ticks, 1000)), "us", zone)
 
     return moment
 
