@@ -399,6 +399,24 @@ def test_a_run_without_an_event_has_a_page_too(browser: Chrome, tmp_path: Path) 
         assert text in shown
 
 
+def test_long_names_leave_room_on_a_narrow_page(browser: Chrome, tmp_path: Path) -> None:
+    name = "_".join(["long"] * 20)
+    events = {"time": [1, 2], "type": ["A", "A"], "g": [f"</script> {'on and ' * 20}", "b"], "x": [1, 2]}
+    workload = hamlet.Workload.parse(
+        f"{name}: RETURN g, COUNT(*) AS n_{name}, SUM(A.x) PATTERN A GROUP-BY g WITHIN 9 s"
+    )
+    hamlet.run(workload, events, report=tmp_path / "r.html")
+    browser.set_window_size(420, 900)
+    opened(browser, tmp_path / "r.html")
+    assert browser.get_log("browser") == []
+    assert numbers(browser, "return document.documentElement.scrollWidth <= innerWidth")
+    bars = [element.size["width"] for element in all_of(browser, ".bars i")]
+    assert len(bars) > 2
+    assert min(bars) > 60
+    assert one(browser, ".grid h3").size["height"] < 100
+    browser.set_window_size(1280, 900)
+
+
 # --------------------------------------------------------------------------------------- policies and specifications
 
 

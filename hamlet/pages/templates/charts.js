@@ -38,7 +38,7 @@ function plot(host, { label, height, x, xs, y, series, bands = [], show, places 
     show(place, box.left + u.cursor.left, box.top + u.cursor.top, byKey ? null : near, near);
   };
   const made = new uPlot({
-    width: Math.max(host.clientWidth, 240), height, padding: [10, 24, 0, 0], legend: { show: false }, bands,
+    width: Math.max(host.clientWidth, 240), height, padding: [10, 36, 0, 0], legend: { show: false }, bands,
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: { x: { time: x.time, range: () => x.range }, y: { range: () => y.range } },
     axes: [

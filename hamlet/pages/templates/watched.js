@@ -3,7 +3,7 @@
 for (const host of document.querySelectorAll("[data-chart]")) {
   const { label, what, bars, lines, times } = DATA.charts[Number(host.dataset.chart)];
   const count = times.length - 1, spans = Array.from({ length: count }, (_, bin) => [bin, bin + 1]);
-  const x = { at: (bin) => bin, time: false, range: [0, count], values: (_, splits) => splits.map((at) => times[Math.round(at)] ?? ""), axis: { space: 170, incrs: [1, 2, 5, 10, 20, 50, 100] } };
+  const x = { at: (bin) => bin, time: false, range: [0, count], values: (_, splits) => splits.map((at) => (times[Math.round(at)] ?? "").replace(/^(\d{4}-\d\d-\d\d) /, "$1\n")), axis: { size: 38, space: 120, incrs: [1, 2, 5, 10, 20, 50, 100] } };
   const say = (bin, rows, left, top) => {
     showTip(left, top, `${times[bin]} to ${times[bin + 1]}`, rows);
     live.textContent = `${times[bin]}: ${rows.map((row) => `${row[1]} ${row[2]}`).join(", ")}`;
