@@ -6,6 +6,7 @@ A reader knows the schema of all its rows before it delivers the first, and can 
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,10 +61,18 @@ def _missing_of(form: CsvForm | None) -> str | None:
 
 def matching(pattern: Path) -> list[Path]:
     """The files and folders that a pattern such as ``logs/*.csv`` means, by name; none where it is no pattern."""
-    text = str(pattern)
-    if not any(mark in text for mark in "*?[") or pattern.exists():
+    if not _is_open(str(pattern)) or pattern.exists():
         return []
-    return [Path(each) for each in sorted(glob.glob(text, recursive=True))]
+    return [Path(each) for each in sorted(glob.glob(str(pattern), recursive=True))]
+
+
+def root_of(pattern: Path) -> Path:
+    """The folder below which the folders of what a path means are columns: a folder, or what a pattern leaves open."""
+    return pattern if pattern.is_dir() else Path(*itertools.takewhile(lambda part: not _is_open(part), pattern.parts))
+
+
+def _is_open(text: str) -> bool:
+    return any(mark in text for mark in "*?[")
 
 
 def open_path(
@@ -99,6 +108,9 @@ def open_path(
         if path.is_dir():
             return _open_folder(path, key, type_column, input_format, form)
         if several := matching(path):
+            root, files = root_of(path), [file for each in several for file in event_files(each)]
+            if any(values_in(file, root) for file in files):
+                return _open_below(root, files, str(path), key, type_column, input_format, form)
             return open_paths(several, key, type_column, input_format, form)
         if not path.exists():
             raise DataError(f"no such file: {path}{similar_file(path)}")
@@ -203,13 +215,26 @@ def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str |
     if len(kinds) > 1:
         mixed = one_of([f"{file.name} ({kind})" for kind, file in kinds.items()], "and")
         raise DataError(f"the folder {path} mixes formats: {mixed}; give one file, or a folder of one format")
-    values = [values_in(file, path) for file in found]
+    return _open_below(path, found, str(path), key, type_column, input_format, form)
+
+
+def _open_below(
+    root: Path,
+    found: Sequence[Path],
+    shown: str,
+    key: SortKey,
+    type_column: str,
+    input_format: str | None,
+    form: CsvForm | None,
+) -> Reader:
+    """Files whose folders below a root may be columns."""
+    values = [values_in(file, root) for file in found]
     readers: list[Reader] = []
     types = types_of(values)
     for file, each in zip(found, values, strict=True):
         reader = open_path(file, key, type_column, input_format, form)
         readers.append(InFolders(reader, each, types) if each else reader)
-    return readers[0] if len(readers) == 1 else Folder(str(path), readers, key.time, _missing_of(form))
+    return readers[0] if len(readers) == 1 else Folder(shown, readers, key.time, _missing_of(form))
 
 
 class ParquetFile:

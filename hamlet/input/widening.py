@@ -242,8 +242,8 @@ def merged_schema(schemas: Sequence[tuple[str, pa.Schema]], clock: str | None = 
             wide = field.type if known is None else widening(known, field.type)
             if wide is None:
                 raise DataError(
-                    f"column {field.name!r} is {known} in {origin[field.name]} and {field.type} in {name}; "
-                    "one column must have one type"
+                    f"column {field.name!r} is {_plain(known)} in {origin[field.name]} and {_plain(field.type)} in "
+                    f"{name}; one column must have one type"
                 )
             if known is None or not wide.equals(known):
                 types[field.name], origin[field.name] = wide, name
@@ -276,3 +276,8 @@ def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
         known = field.name in table.column_names
         columns.append(cast(table.column(field.name) if known else pa.nulls(len(table)), field.type, field.name))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _plain(kind: pa.DataType | None) -> pa.DataType | None:
+    """A type as users write it: of values that a file keeps in a dictionary, theirs."""
+    return kind.value_type if kind is not None and pa.types.is_dictionary(kind) else kind

@@ -20,7 +20,7 @@ from hamlet.errors import DataError, similar_file
 from hamlet.input.buffers import filled, from_texts, scalar
 from hamlet.input.csvform import CsvForm, Dropped, repeated_column, told_better, uneven_row
 from hamlet.input.events import EventSource
-from hamlet.input.files import ParquetFile, check_first_bytes, event_files, matching, refuse_urls
+from hamlet.input.files import ParquetFile, check_first_bytes, event_files, matching, refuse_urls, root_of
 from hamlet.input.formats import format_of
 from hamlet.input.hive import values_in
 from hamlet.input.input_schema import schema_of
@@ -377,11 +377,12 @@ class FoundFile:
 
 def found_files(path: Path) -> Iterator[FoundFile]:
     """The files that a path means: a file, a folder of files or a pattern."""
-    for each in (event_files(path) if path.is_dir() else matching(path)) or [path]:
-        if each.is_dir():  # which a pattern means
-            yield from found_files(each)
-        else:
-            yield FoundFile(each, values_in(each, path) if path.is_dir() else {})
+    several = [path] if path.is_dir() else matching(path)
+    if not several:
+        yield FoundFile(path, {})
+    for each in several:
+        for file in event_files(each):
+            yield FoundFile(file, values_in(file, root_of(path)))
 
 
 def _open_paths(

@@ -88,6 +88,15 @@ def test_folders_that_are_columns(tmp_path: Path) -> None:
     assert {(row["day"], row["shop"], row["count"]) for row in rows} == {
         (5, "007", 3), (5, "a b", 3), (6, "007", 3), (6, "a b", 3), (7, None, 1)
     }  # fmt: skip
+    for pattern, left in (("day=5/shop=*/*.csv", ["shop"]), ("day=[56]", ["day", "shop"])):
+        some = hamlet.Workload.parse(f"RETURN {', '.join(left)} PATTERN A GROUP-BY {', '.join(left)} WITHIN 1000 s")
+        found = hamlet.run(some, tmp_path / pattern).rows()
+        assert {row["shop"] for row in found} == {"007", "a b"}
+        spec = streams.Specification.parse("input shop: String\noutput x := shop")
+        read = streams.run(spec, tmp_path / pattern, values=True).rows()
+        assert {row["value"] for row in read} == {"007", "a b"}
+        counted = hamlet.sql("SELECT DISTINCT shop FROM t", {"t": tmp_path / pattern}).rows()
+        assert {row["shop"] for row in counted} == {"007", "a b"}
     one = tmp_path / "day=5" / "shop=007" / "part.csv"
     with pytest.raises(hamlet.WorkloadError, match="no column 'day'"):
         hamlet.run(hamlet.Workload.parse(text), one)

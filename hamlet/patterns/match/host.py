@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hamlet.errors import DataError, OptionError, UnsupportedError
+from hamlet.errors import DataError, OptionError, UnsupportedError, similar_file
 from hamlet.input.csvform import CsvForm
-from hamlet.input.files import open_path, refuse_urls
+from hamlet.input.files import event_files, matching, open_path, refuse_urls
 from hamlet.input.formats import COMPRESSIONS, format_of
 from hamlet.input.missing import FileColumns, finding, lacking
 from hamlet.input.ordering import SortKey
@@ -375,18 +375,10 @@ def _paths(value: Any) -> list[str]:
     found: list[str] = []
     for each in [os.fspath(one) for one in given]:
         path = Path(each)
-        if path.is_dir():
-            files = sorted(
-                str(file) for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
-            )
-        elif path.exists():
-            files = [str(path)]
-        else:
-            import glob
-
-            files = sorted(glob.glob(each, recursive=True))
-        if not files:
-            raise DataError(f"{each}: no such file")
+        several = [path] if path.exists() else matching(path)
+        if not several:
+            raise DataError(f"no such file: {each}{similar_file(path)}")
+        files = [str(file) for one in several for file in event_files(one)]
         empty = next((each for each in files if not Path(each).stat().st_size), None)
         if empty is not None:
             raise DataError(f"{empty} is empty")
