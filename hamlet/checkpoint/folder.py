@@ -91,7 +91,7 @@ class Folder:
             try:
                 found = frame.read(self.work, data, self._names)
             except RestoreError as error:
-                raise RestoreError(f"the checkpoint {self.path} cannot be gone on with: {error}") from None
+                raise RestoreError(f"cannot go on from the checkpoint {self.path}: {error}") from None
             self.generation = generation
             return found
         if damaged is not None:
