@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hamlet.output.result import Part as Rows
 
 EXTENSION = ".sql"
+_COMMENT = re.compile(r"--[^\s=]*\s")
 _NAMED = re.compile(r"([^\W\d]\w*)=(.+)", re.DOTALL)
 DIALECTS = ("duckdb", "trino", "snowflake", "oracle", "flink", "bigquery", "spark")
 SQL_OPTIONS = (
@@ -270,8 +271,16 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
     click.echo(explained(text_of(path), source=path))
 
 
+class _Sql(click.Command):
+    """A command whose argument may begin with a comment, as ``$(cat FILE)`` does, and is no option then."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f" {each}" if _COMMENT.match(each) else each for each in args])
+
+
 @click.command(
     "sql",
+    cls=_Sql,
     short_help="Run SQL with row patterns (MATCH_RECOGNIZE).",
     epilog="""\b
     Examples:

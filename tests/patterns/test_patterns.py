@@ -659,6 +659,14 @@ def test_json_has_the_types_of_csv(tmp_path: Path) -> None:
     assert last(*mixed * 40, ("then", 2)) == ["then", 2, "VARCHAR", "BIGINT"]
 
 
+@pytest.mark.parametrize("comment", ["-- of the day: --output x", "--of the day", "--"])
+def test_a_text_may_begin_with_a_comment(comment: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", f"{comment}\nSELECT 1 AS n", "--output", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"n": 1}
+    assert main(["sql", f"{comment}\nSELECT 1 AS n", "--no-such=a b"]) == 2
+    assert "no such option" in capsys.readouterr().err.lower()
+
+
 @pytest.mark.parametrize("mode", ["", "RUNNING "])
 def test_ties_in_the_order_of_an_aggregate_keep_that_of_the_match(mode: str) -> None:
     table = pa.table({"i": list(range(600)), "g": [i % 5 for i in range(600)]})

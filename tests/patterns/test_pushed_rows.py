@@ -371,6 +371,45 @@ def test_times_at_both_ends_of_64_bits(size: int) -> None:
         assert [row["n"] for row in hamlet.sql(text, {"t": table}).rows()] == expected
 
 
+def test_a_day_behind_a_time_of_day_is_not_that_time() -> None:
+    table = pa.table({"ts": pa.array([datetime.time(hour) for hour in (1, 2, 9)])})
+    for duration, expected in (("1 DAY", [3]), ("6 HOUR", [2, 1])):
+        clause = f"ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a+) WITHIN INTERVAL {duration} DEFINE a AS true"
+        text = f"SELECT n FROM t MATCH_RECOGNIZE ({clause})"
+        assert [row["n"] for row in hamlet.sql(text, {"t": table}).rows()] == expected
+        with Matcher(text, table.schema) as matcher:
+            pushed = [row for place in range(3) for row in matcher.push(table.slice(place, 1))]
+            assert [row["n"] for row in (*pushed, *matcher.close())] == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        (pa.uint32(), 5),
+        (pa.uint64(), 0),
+        (pa.int8(), -128),
+        (pa.decimal128(38, 0), decimal.Decimal(10) ** 37),
+        (pa.decimal128(5, 2), decimal.Decimal("-999.99")),
+        (pa.time64("us"), datetime.time(0, 30)),
+        (pa.date32(), datetime.date(1, 1, 1)),
+    ],
+)
+@pytest.mark.parametrize("more", ["", ", ARRAY_AGG(ts) AS l"])  # which the host computes
+def test_a_lateness_beyond_the_least_time_lets_every_row_in(kind: pa.DataType, first: Any, more: str) -> None:
+    text = f"SELECT n FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n{more} PATTERN (a b) DEFINE a AS true)"
+    with Matcher(text, pa.schema([("ts", kind)]), lateness="2 h") as matcher:
+        assert [*matcher.push([{"ts": first}]), *matcher.push([{"ts": first}]), *matcher.close()] == [{"n": 2}]
+
+
+def test_a_lateness_that_cannot_be_taken_off_is_refused() -> None:
+    text = "SELECT n FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a b) DEFINE a AS true)"
+    for kind in (pa.string(), pa.bool_(), pa.time64("us")):
+        with pytest.raises(hamlet.OptionError, match="lateness=5 cannot be taken off"):
+            Matcher(text, pa.schema([("ts", kind)]), lateness=5)
+    with pytest.raises(hamlet.OptionError, match="cannot read 300 as a time"):
+        Matcher(text, pa.schema([("ts", pa.int8())])).advance(300)
+
+
 def matcher_of(clause: str, **options: Any) -> Matcher:
     schema = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
     found = Matcher(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", schema, **options)

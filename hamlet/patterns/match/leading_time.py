@@ -65,9 +65,9 @@ class LeadingTime:
         OptionError
             If it is no time.
         """
-        if self.clock is not None:
-            return pa.scalar(time_in_ticks(time, self.clock), pa.int64()).cast(self.type)
         try:
+            if self.clock is not None:
+                return pa.scalar(time_in_ticks(time, self.clock), pa.int64()).cast(self.type)
             found = pa.scalar(time).cast(self.type)
             if found.is_valid and not isinstance(time, bool) and found.equals(found):  # NaN is no time
                 return found
@@ -75,11 +75,30 @@ class LeadingTime:
             pass
         raise OptionError(f"cannot read {time!r} as a time of '{self.text}' ({self.type})")
 
+    @property
+    def least(self) -> int:
+        """The least integer that a time may be."""
+        return 0 if pa.types.is_unsigned_integer(self.type) else -(2 ** (self.type.bit_width - 1))
+
     def earlier(self, time: str, lateness: Lateness) -> str:
-        """The time in SQL that is earlier by the lateness than another one; of integers no less than all are."""
+        """The time in SQL that is earlier by the lateness than another one, or, where there is none, the least.
+
+        Raises
+        ------
+        OptionError
+            If nothing can be taken off times of this kind.
+        """
         behind = self._behind(lateness)
-        if behind and pa.types.is_integer(self.type):
-            return f"greatest(CAST({time} AS HUGEINT){behind}, {-(2**63)})"
+        if not behind:
+            return time
+        if pa.types.is_integer(self.type):
+            return f"greatest(CAST({time} AS HUGEINT){behind}, {self.least})"
+        if pa.types.is_decimal(self.type):
+            digits, scale = self.type.precision, self.type.scale
+            kind, least = f"DECIMAL({digits}, {scale})", f"-{'9' * (digits - scale)}.{'9' * scale}"
+            return f"coalesce(TRY_CAST(TRY({time}{behind}) AS {kind}), CAST('{least}' AS {kind}))"
+        if pa.types.is_time(self.type):
+            return f"CAST(greatest(DATE '1970-01-01' + {time}{behind}, TIMESTAMP '1970-01-01') AS TIME)"
         return f"{time}{behind}"
 
     def _behind(self, lateness: Lateness) -> str:
@@ -90,8 +109,13 @@ class LeadingTime:
                 return f" - {ticks}" if ticks else ""
             microseconds = -(-Fraction(ticks, self.clock.ticks_per_second) * 10**6 // 1)
             return f" - INTERVAL '{microseconds} microseconds'" if ticks else ""
-        if seconds is None:
-            return f" - {int(lateness)}" if lateness else ""  # type: ignore[arg-type]
-        if pa.types.is_date(self.type):
+        if not (lateness if seconds is None else seconds):
+            return ""
+        if seconds is not None and (pa.types.is_date(self.type) or pa.types.is_time(self.type)):
             return f" - INTERVAL '{-(-seconds // 1)} seconds'"
-        return f" - {float(seconds)}"
+        if pa.types.is_floating(self.type) or pa.types.is_decimal(self.type):
+            return f" - {int(lateness) if seconds is None else float(seconds)}"  # type: ignore[arg-type]
+        if seconds is None and pa.types.is_date(self.type):
+            return f" - {int(lateness)}"  # type: ignore[arg-type]
+        hint = "give it as a duration, such as '5 s'" if pa.types.is_time(self.type) else "leave it out"
+        raise OptionError(f"lateness={lateness!r} cannot be taken off times of '{self.text}', {self.type}; {hint}")

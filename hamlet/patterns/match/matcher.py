@@ -163,6 +163,8 @@ class Matcher(Monitor):
         empty = self._sourced(schema.empty_table())
         order = self._meaning.order
         self._time = LeadingTime(order[0].text, self._time_of(empty), chosen.time_unit) if order else None
+        if self._time is not None:
+            self._time.earlier("t", chosen.lateness)  # which is refused where it cannot be
         self._pending = self._live = empty
         self._direct: Direct | None = None  # what takes rows one by one, while it does
         clock = None if self._time is None else self._time.clock
@@ -470,7 +472,8 @@ class Matcher(Monitor):
         for key, part in direct.parts.items():
             self._partitions[repr(key)] = _Partition(part.start, part.covered, part.number, part.begins)
         if self._time is not None and direct.mark > -(2**63):
-            self._mark = pa.scalar(direct.mark, pa.int64()).cast(self._time.type)
+            least = self._time.least if self._time.clock is not None else direct.mark
+            self._mark = pa.scalar(max(direct.mark, least), pa.int64()).cast(self._time.type)
 
     # Time.
 
@@ -499,8 +502,7 @@ class Matcher(Monitor):
         """Per row its time, the mark before it, whether it is late, and the mark after all of them."""
         assert self._time is not None
         self._host.register("__hamlet_given", rows)
-        known = [] if self._mark is None else [self._mark.as_py()]
-        self._host.register("__hamlet_mark", pa.table({"m": pa.array(known, self._time.type)}))
+        self._host.register("__hamlet_mark", self._mark_table())
         kind = self._host.types("(SELECT m FROM __hamlet_mark)")["m"]
         before = "max(h) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
         times = f"SELECT ({self._time.text}) AS t FROM __hamlet_given"
@@ -636,9 +638,12 @@ class Matcher(Monitor):
             self._host.register("__hamlet_mark", self._mark_table())
             assert self._time is not None
             time = f"CAST({ordered.time} AS HUGEINT)" if pa.types.is_integer(self._time.type) else ordered.time
-            passed_text = f"{time} + ({within.text}) < {self._mark_text()}"
+            mark = self._mark_text()
+            if pa.types.is_time(self._time.type):  # which begins again behind midnight
+                time, mark = (f"(DATE '1970-01-01' + {each})" for each in (time, mark))
+            passed_text = f"{time} + ({within.text}) < {mark}"
             if pa.types.is_float64(self._time.type):
-                passed_text = f"{self._mark_text()} - {time} > ({within.text})"  # as in `Ordered.ends`
+                passed_text = f"{mark} - {time} > ({within.text})"  # as in `Ordered.ends`
             text = f"SELECT coalesce({passed_text}, false) AS p FROM {ordered.table} ORDER BY {ordered.row}"
             passed = self._host.arrow(text).column("p").to_numpy(zero_copy_only=False).astype(bool)
         return np.where((ends >= partition_end) & ~passed, _FOREVER, ends)
@@ -693,7 +698,7 @@ class Matcher(Monitor):
 
     def _mark_table(self) -> pa.Table:
         kind = pa.null() if self._time is None else self._time.type
-        return pa.table({"m": pa.array([] if self._mark is None else [self._mark.as_py()], kind)})
+        return pa.table({"m": pa.array([], kind) if self._mark is None else pa.repeat(self._mark, 1)})
 
     @classmethod
     def restore(cls, text: str, data: bytes) -> Matcher:
