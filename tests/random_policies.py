@@ -105,7 +105,7 @@ def test(draw: random.Random, free: tuple[str, ...]) -> str:
     """A comparison."""
     one, two = draw.choice(free), draw.choice([*free, "1", "0"])
     no, operator = draw.choice(["", "NOT "]), draw.choice(["=", "<", ">", "<=", ">="])
-    return f"{no}({one} {operator} {two}{draw.choice(['', '', ' + 1'])})"
+    return f"{no}({one} {operator} {two}{draw.choice(['', '', ' + 1', f' / {one}', f' MOD {one}'])})"
 
 
 def aggregation(draw: random.Random, free: tuple[str, ...], depth: int) -> str:

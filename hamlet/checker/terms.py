@@ -17,7 +17,7 @@ BUILT_IN = {("tp", 1), ("ts", 1), ("tpts", 2)}
 
 
 class NoValue(Exception):
-    """A term that has no value here: of a variable with many, or divided by zero."""
+    """A term that has no value here: of a variable with many, or what is no number or date."""
 
 
 def term_value(term: Any, cell: Sets) -> Any:
@@ -47,7 +47,7 @@ def _arithmetic(operator: str, one: Any, two: Any) -> Any:
             return one / two
         return math.nan if one == 0 or one != one else math.inf * math.copysign(1, one) * math.copysign(1, two)
     if two == 0:
-        raise NoValue
+        return 0
     sign = 1 if (one < 0) == (two < 0) else -1
     quotient = sign * (abs(one) // abs(two))
     return quotient if operator == "/" else one - quotient * two

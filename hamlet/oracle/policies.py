@@ -370,9 +370,9 @@ def _term(term: mfotl.Term, v: Valuation) -> Any:
 def _arithmetic(operator: str, left: Any, right: Any) -> Any:
     if left is None or right is None or type(left) is not type(right) or isinstance(left, str):
         return None
-    if operator in ("/", "MOD") and right == 0:
-        return None
     whole = isinstance(left, int)
+    if operator in ("/", "MOD") and right == 0:
+        return 0 if whole else None
     match operator:
         case "+":
             return left + right

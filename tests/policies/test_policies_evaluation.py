@@ -161,10 +161,10 @@ def test_integers_of_any_size() -> None:
     assert rows_of("p(x) AND y = x * x AND y > 1000000000000000000000", events) == [(0, 2**61, 2**122)]
 
 
-def test_division_by_zero_is_an_error_and_can_be_excluded() -> None:
+def test_an_integer_divided_by_zero_is_0_as_in_verimon() -> None:
     events = events_of((0, "p", 0), (0, "p", 2))
-    with pytest.raises(DataError, match="divided by zero"):
-        rows_of("p(x) AND y = 4 / x", events)
+    assert rows_of("p(x) AND y = 4 / x AND z = (x + 3) MOD x", events) == [(0, 0, 0, 0), (0, 2, 2, 1)]
+    assert rows_of("p(x) AND y = -4 / x", events) == [(0, 0, 0), (0, 2, -2)]
     assert rows_of("p(x) AND NOT (x = 0) AND y = 4 / x", events) == [(0, 2, 2)]
 
 
