@@ -8,8 +8,10 @@ its children for what it reads and all else unknown.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from hamlet.language import query as q
@@ -464,6 +466,10 @@ def _term(term: Any, v: Mapping[str, Any]) -> Any:
             return _term(left, v) - _term(right, v)
         case f.Arithmetic("*", left, right):
             return _term(left, v) * _term(right, v)
+        case f.Arithmetic(operator, left, right) if isinstance(one := _term(left, v), int):
+            two = _term(right, v)
+            quotient = math.trunc(Fraction(one, two)) if two else 0
+            return quotient if operator == "/" else one - quotient * two if two else 0
     raise NotImplementedError(term)
 
 

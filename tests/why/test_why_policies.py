@@ -173,6 +173,26 @@ def test_rows_of_verdicts_are_told_as_they_are() -> None:
         check(text, events, evidence, signature=signature, time_points="event")
 
 
+@pytest.mark.parametrize(
+    "expression", ["a() . b()", "(a() + b())* . c()?", "a() (. b()? + c()) a()", "a()? . b() (a()? . c())*"]
+)
+@pytest.mark.parametrize("operator", ["MATCHP", "MATCHF"])
+def test_a_match_that_fails_needs_all_of_its_claims(expression: str, operator: str) -> None:
+    text, signature, compared = f"{operator}[0,4] {expression}", "a() b() c()", 0
+    for seed in range(30):
+        draw = random.Random(seed)
+        events = [{"time": time, "type": draw.choice("abcd")} for time in range(7)]
+        evidence = why(Policy.parse(text, signature), events, {"time_point": 4 if operator == "MATCHP" else 2})
+        for place in range(0 if evidence.holds else len(evidence.data["nodes"]) - 1):
+            data = json.loads(evidence.json())
+            del data["nodes"][place]
+            data["nodes"][-1]["because"].pop()  # all others are its children
+            with pytest.raises(EvidenceError):
+                check(text, events, data, signature=signature)
+            compared += 1
+    assert compared > 5
+
+
 def test_a_wrong_child_is_found(policy: Policy) -> None:
     data: dict[str, Any] = json.loads(why(policy, EVENTS, {"u": "ann"}).json())
     (wide,) = [place for place, node in enumerate(data["nodes"]) if node["formula"] == "report(u)"]

@@ -52,6 +52,8 @@ class _Request:
     nodes: list[Node] = field(default_factory=list)
 
 
+_TRIED = 100  # claims that are left out one by one where a match fails all the same
+
 _Asked = tuple[mfotl.Formula, Valuation, Scope, int, int]
 
 
@@ -265,8 +267,12 @@ class Prover:
         seen: set[tuple[int, int]] = set()
         self._truths.paths(formula, v, scope, point, None, seen)
         parts = {id(part): part for part in mfotl.children(formula)}
-        for part_id, at in sorted(seen, key=lambda each: each[1]):
-            yield parts[part_id], v, scope, at, at
+        failing = {(parts[part_id], at): None for part_id, at in sorted(seen, key=lambda each: each[1])}
+        for claim in list(failing) if len(failing) <= _TRIED else ():  # some stand on ways that lead nowhere
+            if self._truths.paths(formula, v, scope, point, None, failing=failing.keys() - {claim}) is None:
+                del failing[claim]
+        for part, at in failing:
+            yield part, v, scope, at, at
 
     def _of_between(self, formula: Timed, v: Valuation, scope: Scope, point: int, holds: bool) -> Iterator[_Asked]:
         past, dual = is_past(formula), is_dual(formula)

@@ -11,7 +11,7 @@ Source: Basin et al., "Monitoring metric first-order temporal properties" (JACM 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -239,13 +239,16 @@ class Truths:
         point: int,
         least: Three,
         seen: Asked | None = None,
+        failing: Set[tuple[mfotl.Formula, int]] | None = None,
     ) -> Path | None:
         """What a match asks for, None where there is none; with `least` None what is unknown may hold, too.
 
-        What was asked on the way and fails is added to `seen`.
+        What was asked on the way and fails is added to `seen`. Where `failing` is given, nothing else is known.
         """
 
         def holds(part: mfotl.Formula, at: int) -> bool:
+            if failing is not None:
+                return (part, at) not in failing
             value = self.now(part, v, scope, at)
             if value is False and seen is not None:
                 seen.add((id(part), at))
