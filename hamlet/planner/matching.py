@@ -16,13 +16,20 @@ from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import (
     DISTINCT,
+    Alternation,
     And,
+    Atom,
     Between,
     Comparison,
     Condition,
+    Conjunction,
     Literal,
     Membership,
+    Negation,
+    Pattern,
+    Repetition,
     Semantics,
+    Sequence,
     Taken,
     atoms,
 )
@@ -66,9 +73,28 @@ def is_over_events(query: AnalysedQuery) -> bool:
 
 
 def most_taken(query: AnalysedQuery, taken: Taken) -> int | None:
-    """The largest count of a group that HAVING lets pass; None where it says nothing."""
+    """The largest count of a group that the pattern allows and HAVING lets pass; None where both say nothing."""
     bounds = [_bound(each, taken) for each in _conjuncts(query.query.having)]
+    bounds.append(_most_bound(query.query.pattern, taken.variable))
     return min((each for each in bounds if each is not None), default=None)
+
+
+def _most_bound(pattern: Pattern, variable: str) -> int | None:
+    """How many events a trend binds to a variable at most; None where nothing limits them."""
+    match pattern:
+        case Atom():
+            return int(pattern.variable == variable)
+        case Negation():
+            return 0
+        case Repetition(body=body, high=high):
+            within = _most_bound(body, variable)
+            return within if within == 0 else None if within is None or high is None else high * within
+        case Alternation(branches=parts):
+            bounds = [_most_bound(each, variable) for each in parts]
+            return None if None in bounds else max(each for each in bounds if each is not None)
+        case Sequence(parts=parts) | Conjunction(operands=parts):
+            bounds = [_most_bound(each, variable) for each in parts]
+            return None if None in bounds else sum(each for each in bounds if each is not None)
 
 
 def _conjuncts(having: Condition | None) -> tuple[Condition, ...]:

@@ -14,6 +14,7 @@ import pytest
 
 import hamlet
 from hamlet import oracle
+from hamlet.planner.matching import most_taken
 from tests.comparison import difference, in_any_order
 
 SHAPES = (
@@ -232,3 +233,25 @@ def test_counts_are_cut_at_what_having_lets_pass() -> None:
     events = [{"time": number, "type": "A"} for number in range(4)]
     found = rows("RETURN COUNT(A), COUNT(*) PATTERN A+ GROUP-BY COUNT(A) HAVING COUNT(A) <= 2 WITHIN 9 s", events)
     assert [(row["count_A"] if "count_A" in row else row["count_a"], row["count"]) for row in found] == [(1, 4), (2, 6)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "having", "most"),
+    [
+        ("SEQ(A a, B b{1,5}, C c)", "", 5),
+        ("SEQ(A a, (SEQ(B b, C c)){2,4})", "", 4),
+        ("SEQ(A a, (SEQ(B b{0,2}, C c)){2,4})", "", 8),
+        ("SEQ(B b{2,3}, NOT C c, A a+)", "", 3),
+        ("(SEQ(C c, B b{0,3}) OR A a){1,2}", "", 6),
+        ("SEQ(A a+, B b{1,9})", "HAVING COUNT(b) < 4", 3),
+        ("SEQ(A a, B b+)", "", None),
+    ],
+)
+def test_counts_are_cut_at_what_pattern_and_having_allow(pattern: str, having: str, most: int | None) -> None:
+    text = f"RETURN COUNT(*) PATTERN {pattern} GROUP-BY COUNT(b) {having} WITHIN 60 s"
+    workload = hamlet.Workload.parse(text)
+    query = workload.analysis.queries[0]
+    assert most_taken(query, query.taken[0]) == most
+    events = stream(5, events=16, keys=1)
+    expected = in_any_order(oracle.evaluate(workload.analysis.text, events))
+    assert difference(in_any_order(rows(text, events)), expected) is None
