@@ -21,17 +21,21 @@ def doubts_of_groups(workload: Workload, watch: Watch) -> Iterator[str]:
 
 
 def _demanded(query: AnalysedQuery, variable: str, name: str, watch: Watch) -> Iterator[str]:
+    own = query.types[variable]
     others = {
-        kind: watch.lacking(name, kind)
+        other: kind
         for other, kind in query.types.items()
-        if other not in query.negated and kind != query.types[variable] and kind not in query.upstream
+        if other not in (variable, *query.negated) and kind not in query.upstream
     }
+    kinds = [kind for kind in dict.fromkeys(others.values()) if kind != own]
+    counts = {kind: watch.lacking(name, kind) for kind in kinds}
     lacking = [
         f"{count:,} {name_text(kind)} {'event has' if count == 1 else 'events have'} none"
-        for kind, count in others.items()
+        for kind, count in counts.items()
         if count
     ]
-    demanded = [kind for kind, count in others.items() if not count and watch.carries(name, kind)]
+    demanded = [kind for kind, count in counts.items() if not count and watch.carries(name, kind)]
+    demanded += [other for other, kind in others.items() if kind == own and watch.carries(name, own)]
     if lacking or demanded:
         written = f"{name_text(variable)}.{name_text(name, free=True)}"
         yield (
@@ -39,7 +43,7 @@ def _demanded(query: AnalysedQuery, variable: str, name: str, watch: Watch) -> I
             + (
                 f"and {' and '.join(lacking)}; "
                 if lacking
-                else f"of {one_of([name_text(kind) for kind in demanded], 'and')}, too; "
+                else f"of {one_of([name_text(each) for each in demanded], 'and')}, too; "
             )
             + f"GROUP-BY FIRST({written}) asks it of {name_text(variable)} alone"
         )

@@ -193,7 +193,7 @@ def _longest(pattern: Pattern) -> int:
 def _one_trend_each(query: AnalysedQuery, rows: QueryRows) -> bool:
     """Whether the rows say of themselves that none has more than one trend."""
     for place, item in enumerate(query.query.items):
-        if isinstance(item.value, Aggregate) and item.value == Aggregate("COUNT"):
+        if item.value == _TRENDS and not item.log2:
             return all(largest_of(piece.values[place]) == 1 for piece in rows.pieces if len(piece.starts))
     return False
 

@@ -272,6 +272,10 @@ def test_groups_that_demand_the_attribute_of_others() -> None:
         "q1: GROUP-BY view.channel demands channel of all events of a trend, of buy, too; "
         "GROUP-BY FIRST(view.channel) asks it of view alone"
     ]
+    assert warnings("RETURN COUNT(*) PATTERN SEQ(buy a, buy b) GROUP-BY a.channel WITHIN ALL", events)[-1:] == [
+        "q1: GROUP-BY a.channel demands channel of all events of a trend, of b, too; "
+        "GROUP-BY FIRST(a.channel) asks it of a alone"
+    ]
     assert warnings(query.format("channel").replace("view.channel,", "channel,"), events) == []
     assert warnings(query.replace("GROUP-BY", "WHERE [channel] GROUP-BY").format("view.channel"), events) == []
 
@@ -302,6 +306,10 @@ OFTEN = "since an event counts once for every trend that takes it"
             "RETURN user PATTERN SEQ(view, buy+) GROUP-BY user HAVING SUM(buy.price) > 1 WITHIN SESSION 9 s",
             f"q1: SUM(buy.price) is 140 in the row of window_start 0 and user 1, {OFTEN}; SUM(EVENTS buy.price), each "
             "event once, is 35 there",
+        ),
+        (
+            "RETURN LOG2(COUNT(*)), SUM(buy.price) PATTERN SEQ(view, buy) WHERE [user] AND buy.price = 30 WITHIN ALL",
+            f"q1: SUM(buy.price) is 60 in its row, {OFTEN}; SUM(EVENTS buy.price), each event once, is 30 there",
         ),
         ("RETURN SUM(buy.price) PATTERN buy WITHIN 1 min", None),
         ("RETURN SUM(buy.price), MIN(view.time) PATTERN SEQ(NOT view v, view, buy{2}) WHERE [user] WITHIN 1 min", None),
