@@ -22,13 +22,13 @@ from hamlet.input.widening import WIDE_INTEGERS, attribute_type, cast, widen
 
 _CHUNK = 16_384  # dicts that become one record batch
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
-    # bool before int and datetime before date: the former are subclasses of the latter.
+    # bool before int, numpy's durations before its integers: the former are subclasses of the latter.
     ((bool, np.bool_), "BOOLEAN"),
+    ((datetime.timedelta, np.timedelta64), "DURATION"),
     ((int, np.integer), "INT"),
     ((float, np.floating, decimal.Decimal), "DOUBLE"),
     ((str,), "STRING"),
     ((datetime.date, np.datetime64), "TIMESTAMP"),
-    ((datetime.timedelta, np.timedelta64), "DURATION"),
 )
 
 

@@ -172,8 +172,8 @@ def _check_comparable(
     one, two = first.type, second.type
     if first.loose or second.loose or one is None or two is None or kind_of(one) == kind_of(two):
         return
-    for literal, other, kind in ((left, right, two), (right, left, one)):
-        if is_text(literal) and kind is AttributeType.TIMESTAMP:
+    for literal, other in ((left, second), (right, first)):
+        if is_text(literal) and other.type is AttributeType.TIMESTAMP:
             _check_moment(literal, other, schema, reports)
             return
     span = left.span if left.span.end > right.span.end else left.span.to(right.span)
@@ -215,20 +215,21 @@ def _may_be_length(part: Binary, query: AnalysedQuery) -> bool:
     return is_difference(part) and any(texts) and any(type_of(each, query, None) is None for each in sides)
 
 
-def _check_moment(literal: Expression, other: Expression, schema: Schema | None, reports: Reports) -> None:
-    """Report a text that is no time, or has a zone where the column has none."""
+def _check_moment(literal: Expression, other: Typed, schema: Schema | None, reports: Reports) -> None:
+    """Report a text that is no time, or has a zone where the instant beside it has none."""
     assert isinstance(literal, Literal)
     found = moment_of(str(literal.value))
     if found is None:
         reports.error(f"{to_text(literal)} is no time", literal.span, f"a time is written {FORMS}")
         return
-    if schema is None or not isinstance(other, Reference):
+    if schema is None or not found[1] or other.zone is not None:
         return
-    clock = other.attribute == schema.clock.column and schema.clock.is_timestamp
-    zone = schema.clock.type.tz if clock else schema.units.get(other.attribute, ("s", "UTC"))[1]
-    if found[1] and zone is None:
+    known = {*schema.units, *([schema.clock.column] if schema.clock.is_timestamp else [])}
+    leaves = [each for each in walk(other.node) if isinstance(each, (Reference, Aggregate, Taken, Attribute))]
+    names = [each.name if isinstance(each, Attribute) else each.attribute for each in leaves]
+    if all(name is None or name in known for name in names):
         hint = "leave the zone out"
-        reports.error(f"{to_text(literal)} has a zone, and {to_text(other)} has none", literal.span, hint)
+        reports.error(f"{to_text(literal)} has a zone, and {to_text(other.node)} has none", literal.span, hint)
 
 
 def _described(expression: Expression, known: AttributeType) -> str:

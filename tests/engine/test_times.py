@@ -238,6 +238,13 @@ def test_refused(item: str, said: str | None) -> None:
             rows(text, events)
 
 
+@pytest.mark.parametrize("condition", ["HAVING MAX(buy.time)", "WHERE buy.time", "HAVING MIN(buy.time) + 1 s"])
+def test_text_with_a_zone_beside_times_without(condition: str) -> None:
+    text = f"RETURN COUNT(*) PATTERN buy {condition} > '2024-03-05T10:00Z' WITHIN ALL"
+    with pytest.raises(WorkloadError, match=r"<workload>:1:\d+: '2024-03-05T10:00Z' has a zone, and .* has none"):
+        rows(text, pa.Table.from_pylist(EVENTS))
+
+
 def test_means_of_what_is_known_late() -> None:
     """Of what kind a mean is, nobody knows before a value of the attribute has come."""
     moment = datetime.datetime(2024, 3, 5)

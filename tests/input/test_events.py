@@ -256,6 +256,8 @@ def test_no_events_of_any_kind_of_time(kind: pa.DataType, clock: pa.DataType) ->
         ([2**60 + 1, 0.5], AttributeType.DOUBLE),
         ([datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 5)], AttributeType.TIMESTAMP),
         ([np.datetime64("2024-01-01T00:00"), None], AttributeType.TIMESTAMP),
+        ([np.timedelta64(1, "ns"), None], AttributeType.DURATION),
+        ([datetime.timedelta(1), np.timedelta64(1, "m")], AttributeType.DURATION),
         ([None, None], None),
     ],
 )
