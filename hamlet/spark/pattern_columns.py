@@ -8,6 +8,7 @@ measures read (`hamlet.spark.pattern_tasks`); over these Spark SQL computes meas
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     BooleanType,
-    ByteType,
     DataType,
     DateType,
     DayTimeIntervalType,
@@ -30,7 +30,6 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     NullType,
-    ShortType,
     StringType,
     StructType,
     TimestampNTZType,
@@ -46,6 +45,7 @@ from hamlet.patterns.match.measures import host_call
 from hamlet.patterns.match.ordered import INPUT, UnknownError, not_boolean
 from hamlet.patterns.match.run import AggregateNames, word_in
 from hamlet.patterns.match.search import Tables, native_programs
+from hamlet.spark.pattern_masks import WHOLE, Mask, Moved, check, kind_of, mask_of, over, texts_of
 
 TASK, MATCH, AT, SHOWN = "__hamlet_task", "__hamlet_match", "__hamlet_at", "__hamlet_shown"
 POINT, MATCHED, VARIABLE, FIRST = "__hamlet_point", "__hamlet_matched", "__hamlet_variable", "__hamlet_first"
@@ -54,7 +54,6 @@ _WINDOW, _KEY, _ORDER = "__hamlet_window", "__hamlet_key_{}", "__hamlet_order_{}
 _IN_ORDER = {"array_agg", "collect_list", "listagg", "string_agg", "any_value", "max_by", "min_by"}
 _LISTED = {"listagg", "string_agg"}
 _NO_FRAME = {"median", "percentile", "percentile_cont", "percentile_disc", "mode", "any_value", *_LISTED}
-_WHOLE = (ByteType, ShortType, IntegerType, LongType)
 
 
 def quoted(name: str) -> str:
@@ -120,8 +119,10 @@ class Layout:
 
     Attributes
     ----------
-    masks : dict of str to str
-        By variable, the column that says which rows it takes.
+    masks : dict of str to Mask
+        By variable, which rows it takes.
+    windowed : bool
+        Whether Spark says which rows are the first of their partitions; else the keys do.
     keys : list of str
         The columns of PARTITION BY.
     numbers : list of (str, str)
@@ -133,7 +134,8 @@ class Layout:
     outputs : list of Output
     """
 
-    masks: dict[str, str] = field(default_factory=dict)
+    masks: dict[str, Mask] = field(default_factory=dict)
+    windowed: bool = True
     keys: list[str] = field(default_factory=list)
     numbers: list[tuple[str, str]] = field(default_factory=list)
     native: tuple[Tables, list[Any]] | None = None
@@ -172,19 +174,18 @@ class Columns:
         self._items = ", ".join([*items, INPUT])
         by = f"PARTITION BY {self._partition} " if self.keys else ""
         self._over = f"WINDOW {_WINDOW} AS ({by}ORDER BY {self._items})"
+        by = f"DISTRIBUTE BY {self._partition} SORT BY {self._partition}, {self._items}"
+        self._in_order = f"SELECT * FROM ({self._inner}) {by if self.keys else f'ORDER BY {self._items}'}"
         self.computed: dict[str, str] = {}  # columns by their texts
         self._kinds: dict[str, str] = {}
 
     def in_order(self) -> DataFrame:
         """The rows exchanged and in order, to be kept for several clauses."""
-        if not self._partition:
-            return self._spark.sql(f"{self._inner} ORDER BY {self._items}")
-        by = f"DISTRIBUTE BY {self._partition} SORT BY {self._partition}, {self._items}"
-        return self._spark.sql(f"SELECT * FROM ({self._inner}) {by}")
+        return self._spark.sql(self._in_order)
 
     def read_from(self, view: str) -> None:
         """Read rows that are in order."""
-        self._inner = f"SELECT * FROM {view}"
+        self._inner = self._in_order = f"SELECT * FROM {view}"
 
     # What the host of expressions is asked.
 
@@ -242,15 +243,37 @@ class Columns:
             added.append(f"({text}) AS {name}")
         return name if own is None else quoted(own)
 
-    def frame(self) -> DataFrame:
+    def types_of(self, texts: Sequence[str]) -> dict[str, DataType]:
+        """The types of some expressions over single rows.
+
+        Raises
+        ------
+        UnknownError
+            If Spark refuses one of them.
+        """
+        listed = ", ".join(f"({text}) AS v{place}" for place, text in enumerate(texts))
+        try:
+            schema = self._spark.sql(f"SELECT {listed} FROM ({self._inner})").schema
+        except Refusal:
+            raise UnknownError from None
+        return {text: field.dataType for text, field in zip(texts, schema, strict=True)}
+
+    @property
+    def is_windowed(self) -> bool:
+        """Whether some column reads several rows."""
+        return any(_WINDOW in text for text in self.computed)
+
+    def frame(self, windowed: bool) -> DataFrame:
         """The rows in order with all columns that have been asked for."""
-        listed = [f"row_number() OVER {_WINDOW} = 1 AS {FIRST}"]
+        listed = [f"row_number() OVER {_WINDOW} = 1 AS {FIRST}"] if windowed else []
         taken = set()
         for text, name in self.computed.items():
             if name not in taken:
                 taken.add(name)
                 listed.append(f"({text}) AS {quoted(name)}")
-        return self._spark.sql(f"SELECT {', '.join(listed)} FROM ({self._inner}) {self._over}")
+        if windowed:
+            return self._spark.sql(f"SELECT {', '.join(listed)} FROM ({self._inner}) {self._over}")
+        return self._spark.sql(f"SELECT {', '.join(listed)} FROM ({self._in_order})")
 
     def check(self, text: str, read: Read, *, condition: bool = False) -> None:
         """Report what Spark says against an expression."""
@@ -270,14 +293,17 @@ class Columns:
         ------
         Failed
         """
-        known = len(self._reports.errors)
-        for each in (*self._meaning.partition, *self._meaning.order):
+        reads = (*self._meaning.partition, *self._meaning.order)
+        texts = [f"({each.text}) AS v{place}" for place, each in enumerate(reads)]
+        with contextlib.suppress(*Refusal):
+            _ = self._spark.sql(f"SELECT {', '.join(['1 AS v', *texts])} FROM ({self._missing()})").schema
+            return
+        for each, text in zip(reads, texts, strict=True):
             try:
-                _ = self._spark.sql(f"SELECT ({each.text}) AS v FROM ({self._missing()})").schema
+                _ = self._spark.sql(f"SELECT {text} FROM ({self._missing()})").schema
             except Refusal as error:
                 report(self._reports, each, error)
-        if len(self._reports.errors) > known:
-            raise Failed
+        raise Failed
 
     def _missing(self) -> str:
         """A row of NULL."""
@@ -295,7 +321,7 @@ def report(reports: Reports, read: Read, error: PySparkException | Py4JJavaError
 
 def _kind_of(kind: DataType) -> str:
     """The kernel's kind of a type of Spark's."""
-    if isinstance(kind, _WHOLE):
+    if isinstance(kind, WHOLE):
         return "int"
     if kind == StringType():  # of no collation: equal texts are the same
         return "code"
@@ -342,7 +368,7 @@ class Clause:
         known = len(self.reports.errors)
         columns.check_order()
         layout.keys = [columns.column(each) for each in columns.keys]
-        texts = self._conditions()
+        texts = self._masks() or self._conditions()
         try:
             self._within()
         except Refusal as error:
@@ -350,9 +376,11 @@ class Clause:
             report(self.reports, self.meaning.within, error)
         values = self._outputs()
         try:
-            frame = columns.frame()
+            layout.windowed = layout.windowed or columns.is_windowed
+            frame = columns.frame(layout.windowed)
             types = dict(zip(frame.columns, (each.dataType for each in frame.schema), strict=True))
-            right = all(isinstance(types[layout.masks[name]], BooleanType) for name in texts)
+            masks = layout.masks.values()
+            right = all(isinstance(types[each.column], BooleanType) for each in masks if isinstance(each, Moved))
         except Refusal:
             right = False
         if not right:
@@ -364,15 +392,40 @@ class Clause:
             raise Failed
         return frame
 
+    def _masks(self) -> dict[str, str] | None:
+        """Columns of single rows that conditions compare; gives texts of conditions, None where one needs a window."""
+        near = {name: each for name, each in self.meaning.conditions.items() if not each.reads_match}
+        columns, layout = self.columns, self.layout
+        try:
+            masks = {name: mask_of(each, columns.dialect) for name, each in near.items()}
+            texts = [text for each in masks.values() for text in texts_of(each)]
+            types = columns.types_of([*columns.keys, *dict.fromkeys(texts)])
+            kinds = [check(each, types) for each in masks.values()]
+            keys = [kind_of(types[each]) for each in columns.keys]
+        except UnknownError:
+            return None
+        if not keys or "real" in keys or any(each != "bool" for each in kinds):
+            return None  # one task has all rows; -0.0 and 0.0 are one key; Spark says that it is no condition
+        layout.windowed = False
+        layout.masks = {name: over(each, columns.column) for name, each in masks.items()}
+        self._numbers()
+        return {name: host_text(self.meaning.clause, each, columns) for name, each in near.items()}
+
     def _conditions(self) -> dict[str, str]:
         """Columns for the conditions; gives the texts of those that look at rows at a fixed distance."""
-        meaning, columns, layout = self.meaning, self.columns, self.layout
+        meaning, columns = self.meaning, self.columns
         texts = {
             name: host_text(meaning.clause, each, columns)
             for name, each in meaning.conditions.items()
             if not each.reads_match
         }
-        layout.masks = {name: columns.column(f"coalesce(({text}), false)") for name, text in texts.items()}
+        self.layout.masks = {name: Moved(columns.column(f"({text})")) for name, text in texts.items()}
+        self._numbers()
+        return texts
+
+    def _numbers(self) -> None:
+        """Columns that conditions over labels read."""
+        meaning, columns, layout = self.meaning, self.columns, self.layout
         if meaning.reads_labels:
             layout.native = native_programs(meaning, columns)
         if layout.native is not None:
@@ -381,7 +434,6 @@ class Clause:
         elif meaning.reads_labels:
             for name in columns.names:
                 columns.column(quoted(name))
-        return texts
 
     def _within(self) -> None:
         """Columns of the time and of the last time of a match that begins there; of doubles the duration."""

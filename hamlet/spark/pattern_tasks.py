@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from hamlet.errors import DataError
@@ -36,6 +37,7 @@ from hamlet.spark.pattern_columns import (
     Layout,
     Output,
 )
+from hamlet.spark.pattern_masks import evaluated, first_rows
 from hamlet.spark.slices import Batches
 
 _ROWS = "hamlet_rows"
@@ -92,7 +94,9 @@ class ClauseTask:
             return
         table = pa.Table.from_batches(parts).combine_chunks()
         reports = Reports(self.text, self.source)
-        firsts = np.flatnonzero(bits_of(table.column(FIRST)))
+        keys = [table.column(each) for each in self.layout.keys]
+        windowed = self.layout.windowed
+        firsts = np.flatnonzero(bits_of(table.column(FIRST))) if windowed else first_rows(keys, table.num_rows)
         borders = np.append(firsts, table.num_rows).astype(np.int64)
         ordered = TaskRows(
             self._host(table),
@@ -104,7 +108,10 @@ class ClauseTask:
             borders,
             named=table.select(self.layout.keys),
         )
-        masks = {name: bits_of(table.column(each)) for name, each in self.layout.masks.items()}
+        masks = {
+            name: bits_of(pc.fill_null(evaluated(each, table, borders), False))
+            for name, each in self.layout.masks.items()
+        }
         horizon = _horizon(table, borders) if self.meaning.within is not None else np.zeros(0, np.int64)
         matches = matches_of(self.meaning, ordered, masks, horizon, reports, self._searched(table, ordered, horizon))
         given = self._given(table, labelled(self.meaning, matches, ordered))

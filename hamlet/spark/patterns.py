@@ -654,7 +654,8 @@ class _Views:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._former: dict[str, DataFrame | None] = {}
-        self._there = {each.name.lower() for each in spark.catalog.listTables() if each.isTemporary}
+        java: Any = spark
+        self._catalog = java._jsparkSession.sessionState().catalog()
 
     def name(self, name: str, frame: DataFrame) -> None:
         """A frame is known by a name."""
@@ -662,7 +663,8 @@ class _Views:
             raise OptionError(f"{name!r} is no name of a table; use letters, digits and _")
         folded = name.lower()
         if folded not in self._former:
-            self._former[folded] = self._spark.table(folded) if folded in self._there else None
+            there = self._catalog.getTempView(folded).isDefined()
+            self._former[folded] = self._spark.table(folded) if there else None
         frame.createOrReplaceTempView(name)
 
     def restore(self) -> None:

@@ -175,6 +175,27 @@ def test_statements_of_one_table_and_order_share_an_exchange(spark: SparkSession
     assert not any(each.name.endswith("_kept") for each in spark.catalog.listTables())
 
 
+def test_neighbours_are_compared_without_a_window(spark: SparkSession) -> None:
+    """Where Arrow does it as Spark: NaN is the greatest, NULL is unknown, beyond a partition's end is NULL."""
+    draw = random.Random(5)
+    rows = [
+        {"k": draw.choice(["x", "y", None]), "i": place, "v": draw.choice([0.0, -0.0, 1.5, float("nan"), None])}
+        for place in range(90)
+    ]
+    table = pa.Table.from_pylist([{**row, "n": draw.choice([1, 2, None]), "s": draw.choice("abä")} for row in rows])
+    frame = spark.createDataFrame(table)
+    clause = """SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY i MEASURES CLASSIFIER() AS c, FIRST(i) AS f
+        ALL ROWS PER MATCH PATTERN (a | b | c | d | e+) DEFINE a AS v > PREV(v) AND NOT n + 1 = NEXT(n, 2),
+        b AS PREV(s) < s OR v = 1.5e0 * NEXT(v), c AS PREV(i) IS NULL, d AS PREV(n) BETWEEN n AND 2, e AS {})"""
+    for condition, windowed in (("v <> NEXT(v)", False), ("n - PREV(n) > 0", True)):
+        found = hamlet.spark.sql(clause.format(condition), {"t": frame})
+        expected = hamlet.sql(clause.format(condition), {"t": table}, dialect="spark").rows()
+        assert values(found.toArrow().to_pylist()) == values(expected)
+        assert len({row["c"] for row in expected}) == 5
+        plan: str = found._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
+        assert ("Window [" in plan) == windowed
+
+
 def test_a_skip_that_gets_nowhere_is_said_with_its_row(frames: dict[str, DataFrame]) -> None:
     from pyspark.errors import PythonException
 
