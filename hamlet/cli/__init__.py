@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import logging
 import os
 import sys
@@ -82,7 +83,7 @@ _SILENT = logging.NullHandler()
 )
 @click.version_option(__version__, "-V", "--version", prog_name="hamlet", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
+    """Count event trends, monitor policies, compute stream equations and match rows: many at once, exactly."""
 
 
 cli.commands.update({name: click.Command(name) for name in _NAMES})  # names are enough to say what was meant
@@ -104,6 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever has started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # what a terminal cannot show is shown as standard error does
     machine.begin()
     logging.getLogger("hamlet").addHandler(_SILENT)  # a command says itself what the log would
     try:

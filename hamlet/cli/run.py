@@ -26,7 +26,6 @@ from hamlet.cli.options import (
     RUN_OPTIONS,
     TIMEZONE,
     WHERE,
-    WORKLOAD,
     Input,
     input_option,
     inputs_of,
@@ -60,7 +59,7 @@ from hamlet.planner.workload import Workload
       hamlet run trips.sase --input trips.jsonl --time-column at --time-unit ms --output - --output-format csv
     """,
 )
-@WORKLOAD
+@click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase|TEXT.sql")
 @with_options(
     input_option(required=True),
     OUTPUT,

@@ -36,7 +36,7 @@ _HINT = 'hint: --row \'{"query": "q1", "window_start": 0}\''
       hamlet why reported.mfotl -s bank.sig --input bank.log --row '{"time_point": 0, "u": "ann", "a": 2000}' --check
     """,
 )
-@click.argument("work", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola|Q.sql")
+@click.argument("work", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola|TEXT.sql")
 @with_options(
     SIGNATURE,
     input_option("", metavar="PATH", required=True, monpoly=True),

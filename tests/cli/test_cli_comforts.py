@@ -232,6 +232,16 @@ def test_a_doubtful_unit_is_noted_after_the_first_batch(capsys: pytest.CaptureFi
     assert capsys.readouterr().err == ""
 
 
+def test_values_that_the_terminal_cannot_show(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "z.csv").write_text("time,type,user\n1,A,Zoë\n", encoding="utf-8")
+    (folder / "z.sase").write_text("RETURN user, COUNT(*) PATTERN A GROUP-BY user WITHIN 9 s")
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="ascii"))
+    assert main(["run", str(folder / "z.sase"), "--input", str(folder / "z.csv"), "--quiet"]) == 0
+    sys.stdout.flush()
+    assert b"| Zo\\xeb " in printed.getvalue()
+
+
 def test_windows_as_dates(capsys: pytest.CaptureFixture[str]) -> None:
     workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 1 d")
     results = hamlet.run(workload, [{"time": 1_360_324_800, "type": "A"}])
