@@ -330,8 +330,9 @@ def command(
     **options: Any,
 ) -> int:
     """Run SQL in which tables are followed by row patterns (MATCH_RECOGNIZE); DuckDB runs what is around them."""
-    if text.endswith(EXTENSION) and Path(text).is_file():
-        raise click.UsageError(f"{text} is a file; hamlet run {text} runs it")
+    if text.endswith(EXTENSION) and len(text.split()) == 1:
+        missing = "" if Path(text).is_file() else ", which is not there"
+        raise click.UsageError(f"{text} is a file{missing}; hamlet run {text} runs it")
     options |= {"input_format": input_format, "overwrite": overwrite, "quiet": quiet}
     return run_statements(text, "<sql>", list(source), outputs, output_format, limit, options)
 

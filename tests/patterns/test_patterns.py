@@ -698,3 +698,22 @@ def test_values_that_cannot_be_cast() -> None:
         text = f"SELECT * FROM {source} MATCH_RECOGNIZE ({clause})"
         with pytest.raises(hamlet.HamletError, match="Could not convert string 'x' to INT32"):
             hamlet.sql(text, {"t": table})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * FROM t MATCH_RECOGNISE (ORDER BY v PATTERN (a))", "hint: did you mean MATCH_RECOGNIZE?"),
+        ("SELECT * FROM u", "hint: tables are given by name: --input u=FILE, or {'u': ...} in Python"),
+        ("MEASURES SUM(v) total", "hint: SUM(v) AS total"),
+        ("MEASURES a.v x", "hint: a.v AS x"),
+        ("MEASURES a.v", "hint: a.v AS name"),
+        ("MEASURES NOT a.v", "hint: NOT a.v AS name"),
+    ],
+)
+def test_what_was_meant(text: str, said: str) -> None:
+    if text.startswith("MEASURES"):
+        text = f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY v {text} PATTERN (a) DEFINE a AS true)"
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        hamlet.sql(text, {"t": pa.table({"v": [1]})})
+    assert str(caught.value).endswith(said)

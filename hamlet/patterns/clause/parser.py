@@ -264,7 +264,10 @@ class ClauseParser:
         for first, last in self._items("MEASURES"):
             if last - first < 3 or not self._tokens[last - 2].is_word("AS") or not self._tokens[last - 1].is_identifier:
                 whole = self._expression(first, last)
-                self._reports.error("a measure needs a name", whole.span, f"{whole.text[:60]} AS name")
+                named = last - first > 1 and self._tokens[last - 1].is_identifier and self._tokens[last - 2].ends_value
+                value = self._expression(first, last - 1) if named else whole
+                name = self._tokens[last - 1].text if named else "name"
+                self._reports.error("a measure needs a name", whole.span, f"{value.text[:60]} AS {name}")
                 continue
             name = self._tokens[last - 1]
             if any(each.name.lower() == name.text.lower() for each in found):

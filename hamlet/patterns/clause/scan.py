@@ -50,6 +50,12 @@ class Token:
         return self.kind == "word" and self.text.upper() in words
 
     @property
+    def ends_value(self) -> bool:
+        """Whether a name behind it can only be one that AS has been left out of."""
+        joins = self.is_word("AND", "OR", "NOT", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "COLLATE", "DISTINCT")
+        return self.text in (")", "]") or (self.kind != "other" and not joins)
+
+    @property
     def is_identifier(self) -> bool:
         """Whether it can be a name."""
         return self.kind in ("word", "name")

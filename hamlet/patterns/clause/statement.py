@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hamlet.errors import Span
+from hamlet.errors import Span, near_miss
 from hamlet.frontend.cursor import TooManyProblemsError
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.parser import ClauseParser, closing
 from hamlet.patterns.clause.scan import Token, pattern_bodies, tokens_of
 from hamlet.patterns.clause.tree import Clause
 
+_CLAUSE = "MATCH_RECOGNIZE"
 _BEFORE_A_TABLE = ("FROM", "JOIN", "LATERAL", "USING", "INTO", "UPDATE")
 
 
@@ -67,6 +68,7 @@ def parse(reports: Reports, dialect: str = "duckdb") -> Script:
         by_place = {span.start: span for span in bodies}
         place = 0
         while place < len(part):
+            _refuse_misspelled(part[place : place + 2], reports)
             if part[place].is_word("MATCH_RECOGNIZE") and part[place + 1 : place + 2] and part[place + 1].text == "(":
                 first = _source_start(part, place)
                 if first == place:
@@ -92,6 +94,13 @@ def parse(reports: Reports, dialect: str = "duckdb") -> Script:
     if not script.statements and not reports.errors:
         reports.error("there is no statement", Span(0, len(text)), "SELECT ... FROM t MATCH_RECOGNIZE (...)")
     return script
+
+
+def _refuse_misspelled(tokens: Sequence[Token], reports: Reports) -> None:
+    """Report MATCH_RECOGNISE ( and the like, which would be taken for the name of a table."""
+    called = len(tokens) == 2 and tokens[0].kind == "word" and tokens[1].text == "("
+    if called and not tokens[0].is_word(_CLAUSE) and near_miss(tokens[0].text, [_CLAUSE], 0.85) is not None:
+        reports.error(f"there is no {tokens[0].text}", tokens[0].span, f"did you mean {_CLAUSE}?")
 
 
 def _statements(tokens: Sequence[Token]) -> list[list[Token]]:

@@ -433,6 +433,7 @@ def _arrow(name: str, value: Any) -> Any:
 
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
+_NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
 _LINE = re.compile(  # of CSV
     r"CSV Error on Line: (?P<line>\d+)\nOriginal Line: (?P<text>.*?)\n(?P<problem>[^\n]*)"
     r".*\n\s*file = (?P<file>[^\n]*)",
@@ -466,4 +467,7 @@ def host_error(error: Exception) -> HostError:
             hint = re.sub(r"\W*:\W*:\s*", ": ", line[0].lower() + line[1:])
     if hint is not None and ("__hamlet" in hint or '"pg_' in hint or '"duckdb_' in hint):
         hint = None
+    missing = _NO_TABLE.search(first)
+    if missing is not None and hint is None:
+        hint = f"tables are given by name: --input {missing[1]}=FILE, or {{{missing[1]!r}: ...}} in Python"
     return HostError(first, place, hint)
