@@ -266,8 +266,8 @@ class ClauseParser:
                 whole = self._expression(first, last)
                 named = last - first > 1 and self._tokens[last - 1].is_identifier and self._tokens[last - 2].ends_value
                 value = self._expression(first, last - 1) if named else whole
-                name = self._tokens[last - 1].text if named else "name"
-                self._reports.error("a measure needs a name", whole.span, f"{value.text[:60]} AS {name}")
+                meant = self._tokens[last - 1].text if named else "name"
+                self._reports.error("a measure needs a name", whole.span, f"{value.text[:60]} AS {meant}")
                 continue
             name = self._tokens[last - 1]
             if any(each.name.lower() == name.text.lower() for each in found):
