@@ -485,6 +485,25 @@ def test_what_stands_around_a_clause(statement: str) -> None:
     assert found == hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)}).rows()
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("SELECT ** FROM {}", "FROM", "syntax error"),
+        ("SELECT * FROM {})", ")", "syntax error"),
+        ("SELECT * FROM NEXT( {}", "t", "at or near MATCH_RECOGNIZE"),
+        ("SELECT * FROM {} WHERE 1 < no_such(n)", "no_such", "does not exist"),
+        ("SUMMARIZE SELECT * FROM {}", "SUMMARIZE", "no SELECT"),
+    ],
+)
+def test_what_is_wrong_around_a_clause(text: str, place: str, message: str) -> None:
+    text = text.format("t MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (a) DEFINE a AS true)")
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        Matcher(text, pa.schema([("ts", pa.int64())]))
+    [said] = caught.value.diagnostics
+    assert message in said.message
+    assert text[said.span.start :].startswith(place)
+
+
 def test_partitions_without_rows_are_forgotten() -> None:
     schema = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
     clause = "PARTITION BY k ORDER BY t MEASURES {} PATTERN (a b) WITHIN 5 DEFINE a AS v > 5, b AS v < 3"

@@ -36,7 +36,7 @@ from hamlet.patterns.automaton._live import Partition
 from hamlet.patterns.automaton._walk import Matches, walk_on
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.scan import without_layout
-from hamlet.patterns.clause.statement import Rewriting, Script
+from hamlet.patterns.clause.statement import Script
 from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.direct import FEW, STILL_FEW, Direct, direct_of, table_of_rows
 from hamlet.patterns.match.evaluate import (
@@ -59,7 +59,7 @@ from hamlet.patterns.match.leading_time import LeadingTime, reads_table
 from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import StatementRun, parsed, the_table
 from hamlet.patterns.match.search import Searching
-from hamlet.patterns.match.streamed import beyond_stream
+from hamlet.patterns.match.streamed import beyond_stream, unreadable
 from hamlet.patterns.options import MatcherOptions, Options
 from hamlet.runtime.monitor import Monitor, Row
 from hamlet.runtime.options import made_of, takes
@@ -154,7 +154,7 @@ class Matcher(Monitor):
         self._reports = Reports(text, source)
         self._table_name = the_table(self._script)
         self._host = Host({self._table_name: schema.empty_table()})
-        self._run = self._read(self._script)
+        self._read(self._script)
         self._back, self._ahead = _reach(self._meaning)
         self._partitions: dict[str, _Partition] = {}
         self._mark: Any = None  # no row before it comes any more
@@ -173,7 +173,7 @@ class Matcher(Monitor):
 
     # The statement.
 
-    def _read(self, script: Script) -> StatementRun:
+    def _read(self, script: Script) -> None:
         """Read the statement, and refuse what cannot be done continuously."""
         found = script.statements
         if len(found) != 1 or len(found[0].clauses) != 1:
@@ -182,19 +182,21 @@ class Matcher(Monitor):
             raise WorkloadError(self._reports.errors)
         [statement] = found
         [clause] = statement.clauses
-        run = StatementRun(script, statement, self._host, self._reports, "__hamlet_m", self.options.max_steps)
+        steps = self.options.max_steps
+        self._run = run = StatementRun(script, statement, self._host, self._reports, "__hamlet_m", steps)
         try:
             self._meaning: Meaning = run.read(clause, run.source_of(clause))
         except Failed:
             raise WorkloadError(self._reports.errors) from None
-        self._rewriting = Rewriting(self._sql)
-        self._inner = f"SELECT * FROM {self._rewriting.render(clause.source)}"
-        self._rewriting.replace(clause, "__hamlet_given")
-        self._outer = self._rewriting.render(statement.span)
-        beyond_stream(script, statement, self._reports)
+        rewriting = run._rewriting
+        self._inner = f"SELECT * FROM {rewriting.render(clause.source)}"
+        rewriting.replace(clause, "__hamlet_given")
+        self._outer = rewriting.render(statement.span)
+        if not beyond_stream(script, statement, self._reports):
+            self._shown_schema()  # unless the host says what is wrong
+            unreadable(statement, self._reports)
         if self._reports.errors:
             raise WorkloadError(self._reports.errors)
-        return run
 
     def _sourced(self, rows: pa.Table) -> pa.Table:
         """Rows as the clause reads them: with the projection and the filter of its table."""

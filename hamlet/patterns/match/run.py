@@ -28,7 +28,7 @@ from hamlet.runtime.options import made_of, names_in, takes
 if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
-_CLAUSE = re.compile(r'"*__hamlet_(?:s\d+_)?m\d*"*')  # the name of a clause's table
+_CLAUSE = re.compile(r'"*__hamlet_(?:(?:s\d+_)?m\d*|given)"*')  # the name of a clause's table
 _NUMERIC_TIME = re.compile(r"(?:YYYY|MM|DD|HH24|MI|SS|[^A-Z0-9])+")  # what a format of Oracle may be made of
 
 
@@ -268,7 +268,7 @@ def _translated(dialect: str, host: str, text: str) -> str:
             return text
         mended = found[0].transform(partial(_mended, dialect, host))
         return str(mended.sql(host, unsupported_level=sqlglot.ErrorLevel.RAISE))  # rather than to leave something out
-    except sqlglot.errors.SqlglotError:
+    except Exception:  # of texts that mean nothing sqlglot raises others than its own
         return text  # the host says what is wrong with it
 
 

@@ -9,12 +9,19 @@ from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement
 from hamlet.patterns.clause.tree import Anchor, nodes
 
+_HINT = "a matcher takes a projection and a filter; use hamlet.sql for more"
 
-def beyond_stream(script: Script, statement: Statement, reports: Reports) -> None:
-    """Report what of a statement needs the end of its table."""
+
+def beyond_stream(script: Script, statement: Statement, reports: Reports) -> bool:
+    """Report what of a statement needs the end of its table; gives whether that can be told.
+
+    Where it cannot, the host may know what is wrong with the text, and `unreadable` is what is left to say.
+    """
+    import sqlglot
+
     if len(statement.clauses) != 1:
         reports.error("a stream takes statements with one MATCH_RECOGNIZE", statement.span, "use hamlet.sql")
-        return
+        return True
     [clause] = statement.clauses
     if any(isinstance(each, Anchor) and not each.at_start for each in nodes(clause.pattern)):
         said = "$ needs the end of the partition, which a stream has not"
@@ -25,18 +32,29 @@ def beyond_stream(script: Script, statement: Statement, reports: Reports) -> Non
     rewriting = Rewriting(script.text)
     inner = f"SELECT * FROM {rewriting.render(clause.source)}"
     rewriting.replace(clause, "__hamlet_given")
+    readable = True
     for text, span in ((inner, clause.source), (rewriting.render(statement.span), statement.span)):
-        found = beyond_rows(text, script.dialect)
+        try:
+            found = beyond_rows(text, script.dialect)
+        except (sqlglot.errors.SqlglotError, RecursionError):
+            readable = False
+            continue
         if found is not None:
-            hint = "a matcher takes a projection and a filter; use hamlet.sql for more"
-            reports.error(f"{found} needs all rows, which a stream has not", span, hint)
+            reports.error(f"{found} needs all rows, which a stream has not", span, _HINT)
+    return readable
+
+
+def unreadable(statement: Statement, reports: Reports) -> None:
+    """Report that nobody can tell whether a statement needs all rows."""
+    reports.error("what stands around MATCH_RECOGNIZE is no projection and filter", statement.span, _HINT)
 
 
 def needs_all_rows(script: Script) -> WorkloadError | None:
     """What hinders a text from being answered as rows come, None where nothing does."""
     reports = script.reports()
     for each in script.statements:
-        beyond_stream(script, each, reports)
+        if not beyond_stream(script, each, reports):
+            unreadable(each, reports)
     return WorkloadError(reports.errors) if reports.errors else None
 
 
