@@ -17,6 +17,8 @@ from optimizer.merge import SubPattern
 from optimizer.plan import Plan
 from optimizer.template import Template
 
+_ALL_TIME = 1 << 62  # ticks that no window has but the one over everything
+
 READS = {
     "start": "begins a trend",
     "sum": "adds one sum",
@@ -301,13 +303,15 @@ class WorkloadView:
 
 
 def duration_text(ticks: int, ticks_per_second: int) -> str:
-    """A length of time in the largest unit that makes it whole.
+    """A length of time in the largest unit that makes it whole; that of WITHIN ALL in words.
 
     Examples
     --------
     >>> duration_text(90_000, 1000), duration_text(1_500, 1000)
     ('90 s', '1500 ms')
     """
+    if ticks > _ALL_TIME:
+        return "all time"
     seconds = Fraction(ticks, ticks_per_second)
     units = {"d": 86_400, "h": 3_600, "min": 60, "s": 1}
     smaller = {"ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}

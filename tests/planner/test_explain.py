@@ -148,6 +148,7 @@ def test_durations_in_words() -> None:
     assert duration_text(86_400, 1) == "1 d"
     assert duration_text(5_400_000, 1_000) == "90 min"
     assert duration_text(1, 1_000_000_000) == "1 ns"
+    assert "    pane        all time\n" in Workload.parse("q: RETURN COUNT(*) PATTERN A WITHIN ALL").explain()
 
 
 def test_the_rung_follows_predicate_and_types() -> None:
