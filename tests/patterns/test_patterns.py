@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -157,6 +158,17 @@ def test_types_pass_through() -> None:
     found = hamlet.sql(text, {"t": table}).table()
     assert found.schema.types == table.schema.types
     assert found.to_pylist() == table.to_pylist()
+
+
+def test_an_enum_keeps_its_order() -> None:
+    with duckdb.connect() as other:
+        values = "(1, 'high'), (2, 'it''s low'), (3, 'mid'), (4, NULL)"
+        kind = "ENUM('it''s low', 'mid', 'high')"
+        relation = other.sql(f'SELECT i, CAST(s AS {kind}) AS "s s" FROM (VALUES {values}) v(i, s)')
+        measures = 'ARRAY_AGG(i) AS l, MAX("s s") AS m, typeof("s s") AS t'
+        clause = f'ORDER BY "s s" MEASURES {measures} PATTERN (a+) DEFINE a AS true'
+        text = f'SELECT * FROM "T t" MATCH_RECOGNIZE ({clause})'
+        assert hamlet.sql(text, {"T t": relation}).rows() == [{"l": [2, 3, 1, 4], "m": "high", "t": kind}]
 
 
 def test_nested_clauses_and_with() -> None:

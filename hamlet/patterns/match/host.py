@@ -200,7 +200,14 @@ class Host:
         found = _arrow(name, value)
         if self._empty:
             found = found.slice(0, 0) if isinstance(found, pa.Table) else found.head(0)
-        self.connection.register(name, found)
+        enums = _enums(value)
+        if not enums:
+            self.connection.register(name, found)
+            return
+        self.connection.register(f"__hamlet_texts_{name}", found)  # Arrow's are texts to the host, in another order
+        read = ", ".join(f"CAST({quoted(each)} AS {kind}) AS {quoted(each)}" for each, kind in enums.items())
+        given = quoted(f"__hamlet_texts_{name}")
+        self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT * REPLACE ({read}) FROM {given}")
 
     def _register_paths(self, name: str, paths: Sequence[str]) -> None:
         readers = {_reader(each) for each in paths}
@@ -405,6 +412,13 @@ def _raise_bad_row(path: str) -> None:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
+
+
+def _enums(value: Any) -> dict[str, str]:
+    """The columns of a relation of DuckDB that are of an ENUM, and their types."""
+    if type(value).__module__.split(".")[0] not in ("duckdb", "_duckdb"):
+        return {}
+    return {name: str(kind) for name, kind in zip(value.columns, value.types, strict=True) if kind.id == "enum"}
 
 
 def _arrow(name: str, value: Any) -> Any:
