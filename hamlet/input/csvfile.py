@@ -23,6 +23,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream, from_texts, scalar
 from hamlet.input.clocked import batch_of
 from hamlet.input.csvform import CsvForm, Dropped, repeated_column, told_better, uneven_row
+from hamlet.input.formats import COMPRESSIONS
 from hamlet.input.input_schema import other_type
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import FORMS, as_seconds, nanoseconds_of
@@ -236,11 +237,30 @@ class CsvFile:
         while True:
             check = OrderCheck(self._key)
             self.dropped = Dropped()
+            last = None
             try:
-                if all(self._look_at(batch, check) for batch in self._scan(self._types, not self._drops, told=True)):
+                for batch in self._scan(self._types, not self._drops, told=True):
+                    if not self._look_at(batch, check):
+                        break
+                    last = batch if batch.num_rows else last
+                else:
+                    self._refuse_open_quote(last)
                     return check.rows, check.ordered
             except pa.ArrowException as error:
                 self._widen(error)
+
+    def _refuse_open_quote(self, last: pa.RecordBatch | None) -> None:
+        """Raise DataError where a mark is not closed, so that all lines to the end of the file are the last value."""
+        value = None if last is None or not last.num_columns else last.column(last.num_columns - 1)[-1].as_py()
+        path = Path(self.name)
+        if not isinstance(value, str) or "\n" not in value or path.suffix.lower() in COMPRESSIONS:
+            return
+        end = value.encode()
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - len(end)))
+            if file.read() == end:
+                shown = f"the last value is {value[:40]!r}, to the end"
+                raise DataError(f"{self.name}: a quotation mark is opened and not closed: {shown}")
 
     def _look_at(self, batch: pa.RecordBatch, check: OrderCheck) -> bool:
         """Look at rows; false where some have no time, and shall be left out."""

@@ -320,7 +320,9 @@ def _types_of(feed: Feed, form: CsvForm) -> dict[str, pa.DataType | None]:
     path = feed.file
     if path is not None and types and all(each is None for each in types.values()):
         convert = pa_csv.ConvertOptions(null_values=["", "#"])
-        parse = pa_csv.ParseOptions(delimiter=form.of(path), invalid_row_handler=lambda _: "skip")
+        parse = pa_csv.ParseOptions(
+            delimiter=form.of(path), newlines_in_values=True, invalid_row_handler=lambda _: "skip"
+        )
         stream = pa.input_stream(str(path), compression="detect")
         with pa_csv.open_csv(stream, parse_options=parse, convert_options=convert) as reader:
             types = {name.strip(): kind for name, kind in zip(reader.schema.names, reader.schema.types, strict=True)}

@@ -176,7 +176,9 @@ class _Csv(Feed):
                 stream,
                 read_options=pa_csv.ReadOptions(block_size=_BLOCK, use_threads=threads),
                 parse_options=pa_csv.ParseOptions(
-                    delimiter=self._mark, invalid_row_handler=self._bad if self._form.drops else None
+                    delimiter=self._mark,
+                    newlines_in_values=True,
+                    invalid_row_handler=self._bad if self._form.drops else None,
                 ),
                 convert_options=pa_csv.ConvertOptions(
                     column_types=columns or {},

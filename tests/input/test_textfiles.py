@@ -104,6 +104,7 @@ def test_csv_times(folder: Path) -> None:
             r"a\.csv:2: .*\nhint: the first line must name the columns; remove what stands",
         ),
         ('time,type,x\n1,"A,3\n2,A,3\n', r"hint: a quotation mark is opened and not closed"),
+        ('time,type\n1,A\n2,"A\n3,A\n', r"not closed: the last value is 'A\\n3,A\\n', to the end"),
         ("time,type,,\n1,A,,\nx,A,,\n", r"a\.csv:3: the time column 'time' holds 'x'"),
         ("time,type\n" + "1,A\n" * MANY + "zz,A\n", rf"a\.csv:{MANY + 2}: the time column 'time' holds 'zz'; it must"),
         ("time,type\nx,A\n", r"a\.csv:2: the time column 'time' holds 'x'; it must hold integers"),

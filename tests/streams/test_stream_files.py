@@ -107,6 +107,14 @@ def test_errors_of_files_say_where(name: str, text: str, said: str, tmp_path: Pa
         computed(tmp_path / name)
 
 
+def test_values_of_many_lines(tmp_path: Path) -> None:
+    """Also where a block of the reader ends within one."""
+    texts = ["x\n" * 3_000 + str(place) for place in range(800)]
+    (tmp_path / "e.csv").write_text("time,note\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(texts)))
+    spec = Specification.parse("input note: String\noutput n := note")
+    assert [row["value"] for row in run(spec, tmp_path / "e.csv", values=True).rows()] == texts
+
+
 def test_timestamps_of_text_and_of_parquet(tmp_path: Path) -> None:
     clock = [f"2024-03-05T10:00:0{second}Z" for second in range(4)]
     texts = written(tmp_path / "a.csv", [{"time": clock[0], "a": 0}, {"time": clock[3], "a": 3}])
