@@ -62,8 +62,9 @@ class ChosenFeed(Around):
         input_format: str | None = None,
         form: CsvForm | None = None,
     ) -> None:
-        plain = open_feed(source, inputs, time_column=time_column, input_format=input_format, form=form)
         known = {each.name for each in inputs}
+        named = [replace(inputs[0], name=each, type=ir.Scalar("String")) for each in words_of(condition, ()) - known]
+        plain = open_feed(source, [*inputs, *named], time_column=time_column, input_format=input_format, form=form)
         types = _types_of(plain, form or CsvForm())
         words = words_of(condition, types)
         self._columns = {

@@ -15,7 +15,6 @@ from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.columns import Int64Array
 from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
-from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
 from hamlet.input.widening import FRACTION, is_clock
 from hamlet.language.schema import MOST_TICKS, Clock
@@ -32,9 +31,9 @@ from hamlet.streams.evaluate.columns import Cells, cells_of, plain_cells
 from hamlet.streams.evaluate.compile import compile_program
 from hamlet.streams.memory import held
 from hamlet.streams.options import MonitorOptions, Options
-from hamlet.streams.program.tuples import as_structs
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
+from hamlet.streams.tables import table_of_events
 
 _TICKS, _ORDER = "\x00ticks", "\x00order"
 _PLACE = ("times", "time_column", "start_at", "seen", "promised", "arrived", "late_events", "engine_clock")
@@ -262,7 +261,9 @@ class Monitor(Protocol):
         return self._do(partial(self._pushed, events))
 
     def _pushed(self, events: Any) -> list[Found]:
-        table, closed = table_of(as_structs(events, self.spec.inputs), self.arrived, wide=True)
+        table, closed = table_of_events(
+            events, self.spec.inputs, self.time_column or self.options.time_column, self.arrived
+        )
         batches = [batch for batch in table.combine_chunks().to_batches() if batch.num_rows]
         if not batches:
             return []

@@ -27,14 +27,13 @@ from hamlet.input.input_schema import schema_of
 from hamlet.input.json_line import object_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period, period_of
-from hamlet.input.readers import table_of
 from hamlet.input.row_groups import RowGroups
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.merged import FolderColumns, MergedFeed
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
-from hamlet.streams.program.tuples import as_structs
+from hamlet.streams.tables import table_of_events
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536
@@ -45,8 +44,8 @@ TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": 
 
 
 class _Memory(Feed):
-    def __init__(self, source: Any, inputs: Sequence[ir.Stream]) -> None:
-        table, self.closed = table_of(as_structs(source, inputs), wide=True)
+    def __init__(self, source: Any, inputs: Sequence[ir.Stream], time_column: str | None) -> None:
+        table, self.closed = table_of_events(source, inputs, time_column)
         self.name = "the table" if self.closed else "the events"
         self.rows, self.names = table.num_rows, table.schema.names
         self._table = table
@@ -272,8 +271,8 @@ class _Json(Feed):
 
     closed = False
 
-    def __init__(self, path: Path, inputs: Sequence[ir.Stream], form: CsvForm) -> None:
-        self.name, self._path, self._inputs = str(path), path, inputs
+    def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None, form: CsvForm) -> None:
+        self.name, self._path, self._inputs, self._time = str(path), path, inputs, time_column
         self._drops, self._dropped = form.drops, Dropped()
 
     @property
@@ -286,10 +285,10 @@ class _Json(Feed):
         for row in self._objects():
             waiting.append(row)
             if len(waiting) == _CHUNK:
-                yield from table_of(as_structs(waiting, self._inputs), first, wide=True)[0].to_batches()
+                yield from table_of_events(waiting, self._inputs, self._time, first)[0].to_batches()
                 first, waiting = first + len(waiting), []
         if waiting:
-            yield from table_of(as_structs(waiting, self._inputs), first, wide=True)[0].to_batches()
+            yield from table_of_events(waiting, self._inputs, self._time, first)[0].to_batches()
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         try:
@@ -366,7 +365,7 @@ def open_feed(
     in_memory = isinstance(source, (pa.Table, pa.RecordBatch))
     if hasattr(source, "__arrow_c_stream__") and not in_memory:
         return _Arrow(pa.RecordBatchReader.from_stream(source))
-    return _Memory(source, inputs)
+    return _Memory(source, inputs, time_column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,4 +416,4 @@ def _open_file(
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     if kind == "parquet":
         return _Parquet(path, inputs, time_column)
-    return _Csv(path, inputs, time_column, form) if kind == "csv" else _Json(path, inputs, form)
+    return _Csv(path, inputs, time_column, form) if kind == "csv" else _Json(path, inputs, time_column, form)

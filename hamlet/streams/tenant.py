@@ -15,7 +15,7 @@ from hamlet.input.csvform import repeated_column
 from hamlet.input.json_line import object_of
 from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
-from hamlet.input.readers import OpenTable, table_of
+from hamlet.input.readers import OpenTable
 from hamlet.input.widening import widen
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
@@ -25,10 +25,10 @@ from hamlet.streams.filters import LiveChoice
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor, time_column_of
 from hamlet.streams.program import ir
-from hamlet.streams.program.tuples import as_structs
 from hamlet.streams.results import Found
 from hamlet.streams.sources import TYPES, without_marks
 from hamlet.streams.specification import Specification
+from hamlet.streams.tables import table_of_events
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class _JsonEvents(Lines):
         if any(row.get(time) is None for row in rows):
             raise BadLineError(f"there is no {time!r}")
         try:
-            table, closed = table_of(as_structs(rows, self._inputs), self._monitor.arrived, wide=True)
+            table, closed = table_of_events(rows, self._inputs, time, self._monitor.arrived)
         except DataError as error:
             raise BadLineError(str(error)) from None
         self._check(table, time)
