@@ -27,6 +27,8 @@ SHAPES = (
     "SEQ(A x, NOT C, B+, A y)",
     "(A OR B)+",
     "SEQ(A x+, NOT C, B+, A y*)",
+    "(SEQ(A x, B+, A y))+",
+    "(SEQ(A, NOT C, A y*))+",
 )
 ITEMS = ("COUNT(EVENTS {v})", "SUM(EVENTS {v}.a)", "AVG(EVENTS {v}.b)", "MIN(EVENTS {v}.a)", "MAX(EVENTS {v}.b)")
 GROUPS = ("", "FIRST({v}.a)", "LAST({v}.s)", "COUNT({v})", "FIRST({v}.b)")
@@ -94,6 +96,15 @@ def test_all_shapes_as_the_oracle(within: str) -> None:
         found = rows(text, events)
         assert difference(in_any_order(found), in_any_order(expected)) is None
         assert found
+
+
+def test_what_comes_with_an_event_that_empties_is_emptied_later() -> None:
+    """Of one time, B begins a trend beside a C, which a later C ends."""
+    events = [{"time": time, "type": type} for time, type in ((3, "B"), (3, "C"), (4, "A"), (5, "C"), (7, "A"))]
+    text = "RETURN COUNT(A) AS n, COUNT(*) PATTERN SEQ((A OR B), NOT C, A+) GROUP-BY COUNT(A) WITHIN 8 s"
+    expected = oracle.evaluate(hamlet.Workload.parse(text).analysis.text, events)
+    assert difference(rows(text, events), expected) is None
+    assert [(row["n"], row["count"]) for row in expected] == [(1, 1), (2, 1)]
 
 
 def test_more_queries_than_a_word_has_bits() -> None:

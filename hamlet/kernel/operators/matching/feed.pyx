@@ -114,9 +114,13 @@ cdef int log_events(
     cdef int64_t slot = <int64_t> (event[begin] >> 32) * k.queries + query
     cdef Partition* p = k.partition[slot]
     cdef Py_ssize_t at, before = -1
+    cdef int column
     cdef bint fresh
     for at in range(begin, end):
         bound = t.log.bound + classes[at] * 2 * t.log.words
+        if at + AHEAD < end:
+            for column in range(t.log.columns):
+                prefetch(&k.columns[t.log.column[column]].data[row_of(event[at + AHEAD])])
         if not limbs_nonzero(bound, 2 * t.log.words):
             continue
         if p != NULL and times[at] >= p.row_due:

@@ -8,6 +8,8 @@ shift, and few shifts serve all ways of all queries.
 Source: Glushkov automata by bits, as in Navarro and Raffinot, Flexible Pattern Matching in Strings (2002) §5.
 """
 
+import itertools
+
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -19,13 +21,16 @@ from hamlet.kernel.interface cimport Interface
 from hamlet.kernel.operators.matching.room cimport claim
 from hamlet.kernel.operators.matching.tables cimport (
     LOG_HEAD,
+    Change,
     Core,
     Gain,
     Lineage,
     Log,
     Member,
     Move,
+    Packing,
     Partition,
+    Slot,
     Table,
     Trace,
     kept_words,
@@ -92,10 +97,10 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
     log.column = <int*> owner.hold(np.array([*columns, 0], np.int32))
     log.member = <Member*> owner.hold(np.zeros(log.members * sizeof(Member), np.uint8))
     log.listed = <int*> owner.hold(np.zeros(log.members, np.int32))
-    member_of, trace_of = np.zeros(BITS * log.words, np.int32), np.full(BITS * log.words, -1, np.int32)
-    starts, finals, traced = ([0] * log.words for _ in range(3))
-    moves, traces, gains = {}, [], []
-    cell = 0
+    member_of = np.zeros(BITS * log.words, np.int32)
+    starts, finals, highest, lower = ([0] * log.words for _ in range(4))
+    moves, traces, gains = [{} for _ in range(log.words)], [], []
+    cell, fields = 0, []
     for place, number in enumerate(numbers):
         word, base = places[place]
         own, ends = slots[place]
@@ -103,52 +108,95 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
         lay_member(&k.query[number], &log.member[place], tables[number], bit_of, owner)
         member_of[BITS * word + base:BITS * word + base + len(own)] = place
         log.member[place].query, log.member[place].word, log.member[place].base = number, word, base
-        log.member[place].field = sum(1 << bit for bit in bit_of.values()) << base
+        field = sum(1 << bit for bit in bit_of.values()) << base
+        log.member[place].field = field
+        fields.append(field)
         log.member[place].finals = sum(1 << bit_of[slot] for slot in ends)
         log.member[place].cell, log.member[place].words = cell, words_of(&k.query[number].cells, 1)
         starts[word] |= sum(1 << bit_of[slot] << base for slot in own if slot[0] == 0)
         finals[word] |= sum(1 << bit_of[slot] << base for slot in ends)
+        highest[word] |= field & ~(field >> 1)
+        lower[word] |= field & field >> 1
         states = {}
         for state, variable, begin, end in tables[number].arrivals:
             targets = [base + bit_of[slot] for slot in own if slot[0] == state]
             states[variable] = states.get(variable, 0) | sum(1 << bit for bit in targets)
             for source, guards, _ in tables[number].ways[begin:end]:
                 for target in targets:
-                    move = word, target - base - bit_of[source, guards]
-                    moves[move] = moves.get(move, 0) | 1 << target
+                    shift = target - base - bit_of[source, guards]
+                    moves[word][shift] = moves[word].get(shift, 0) | 1 << target
         kept = dict(columns_of(tables[number]))
         log.member[place].column = columns.index(kept["taking", 0, 0]) if ("taking", 0, 0) in kept else -1
+        log.member[place].traces = len(traces)
         for of, (variable, first, end) in enumerate(tables[number].traced):
             if variable < 0:
                 continue
             read = [columns.index(kept["trace", of, each]) for each in range(end - first)]
             more = gains_of(&k.query[number], variable, read)
-            mask = states.get(variable, 0)
-            traced[word] |= mask
-            trace_of[[BITS * word + bit for bit in range(BITS) if mask >> bit & 1]] = len(traces)
-            traces.append((mask, cell, len(gains), len(gains) + len(more)))
+            traces.append((states.get(variable, 0), len(gains), len(gains) + len(more)))
             gains += more
+        log.member[place].traces_end = len(traces)
         cell += words_of(&k.query[number].cells, 1)
     lay_bits(log, moves, traces, gains, owner)
-    log.member_of, log.trace_of = <int*> owner.hold(member_of), <int*> owner.hold(trace_of)
+    log.member_of = <int*> owner.hold(member_of)
     log.starts = <uint64_t*> owner.hold(np.array(starts, np.uint64))
     log.finals = <uint64_t*> owner.hold(np.array(finals, np.uint64))
-    log.traced = <uint64_t*> owner.hold(np.array(traced, np.uint64))
-    log.room = <uint64_t*> owner.hold(np.zeros(7 * log.words, np.uint64))
+    log.highest = <uint64_t*> owner.hold(np.array(highest, np.uint64))
+    log.lower = <uint64_t*> owner.hold(np.array(lower, np.uint64))
+    log.field_of = <uint64_t*> owner.hold(np.array(fields, np.uint64))
+    log.room = <uint64_t*> owner.hold(np.zeros(2 * log.words, np.uint64))
+    lay_packing(log, tables, owner)
     log.cell = <uint64_t*> owner.hold(np.zeros(cell, np.uint64))
     return list(users.values())
+
+
+cdef void lay_packing(Log* log, object tables, Interface owner) except *:
+    """The tables of numbers that are fields of words."""
+    cdef const Member* m
+    cdef Slot* slot
+    cdef int place, bit, word, state
+    log.slot = <Slot*> owner.hold(np.zeros(BITS * log.words * sizeof(Slot), np.uint8))
+    rest = []
+    for place in range(log.members):
+        m = &log.member[place]
+        ways = {state: list(range(begin, end)) for state, _, begin, end in tables[m.query].arrivals}
+        for bit in range(m.slots):
+            slot = &log.slot[BITS * m.word + m.base + bit]
+            state = m.slot_state[bit]
+            slot.named = m.named >> bit & 1
+            slot.plain = <uint64_t> slot.named - 1
+            slot.grows = int(m.fan[state]).bit_length()
+            sources = [m.base + m.way_slot[way] for way in ways.get(state, ())]
+            sources.sort(key=lambda each: each != m.base + bit)  # itself first, before it is changed
+            sources += [BITS] * max(2 - len(sources), len(sources) % 2)
+            slot.one, slot.two = sources[:2]
+            slot.pairs = len(rest) // 2
+            rest += sources[2:]
+            slot.pairs_end = len(rest) // 2
+    log.pair = <int*> owner.hold(np.array([*rest, 0], np.int32))
+    log.packing = <Packing*> owner.hold(np.zeros(log.members * sizeof(Packing), np.uint8))
+    log.standing = <uint64_t*> owner.hold(np.zeros(BITS + 1, np.uint64))
+    before = [[log.starts[word] >> bit & 1 for bit in range(BITS)] for word in range(log.words)]
+    log.before = <uint64_t*> owner.hold(np.array(before, np.uint64))
+    used = [int(log.highest[word]).bit_length() for word in range(log.words)]
+    log.used = <int*> owner.hold(np.array(used, np.int32))
+    log.twice = <int*> owner.hold(np.zeros(log.words, np.int32))
+    # while numbers fit, a query's events are fewer than a word has bits, and only what has been filled is emptied
+    most = max(np.bincount([log.member[place].word for place in range(log.members)])) * BITS
+    pairs = 2 + max(log.slot[bit].pairs_end - log.slot[bit].pairs for bit in range(BITS * log.words))
+    log.change = <Change*> owner.hold(np.zeros((pairs * most + BITS) * sizeof(Change), np.uint8))
 
 
 cdef void lay_bits(Log* log, object moves, object traces, object gains, Interface owner) except *:
     """The tables of what is entered from what, and of what events add."""
     cdef int i
-    log.moves = len(moves)
-    log.move = <Move*> owner.hold(np.zeros((len(moves) + 1) * sizeof(Move), np.uint8))
-    for i, ((word, shift), targets) in enumerate(moves.items()):
-        log.move[i].word, log.move[i].shift, log.move[i].targets = word, shift, targets
+    log.move_first = <int*> owner.hold(np.cumsum([0, *map(len, moves)], dtype=np.int32))
+    log.move = <Move*> owner.hold(np.zeros((sum(map(len, moves)) + 1) * sizeof(Move), np.uint8))
+    for i, (shift, targets) in enumerate(itertools.chain(*(each.items() for each in moves))):
+        log.move[i].shift, log.move[i].targets = shift, targets
     log.trace = <Trace*> owner.hold(np.zeros((len(traces) + 1) * sizeof(Trace), np.uint8))
-    for i, (mask, cell, first, end) in enumerate(traces):
-        log.trace[i].mask, log.trace[i].cell, log.trace[i].gains, log.trace[i].gains_end = mask, cell, first, end
+    for i, (mask, first, end) in enumerate(traces):
+        log.trace[i].mask, log.trace[i].gains, log.trace[i].gains_end = mask, first, end
     log.gain = <Gain*> owner.hold(np.zeros((len(gains) + 1) * sizeof(Gain), np.uint8))
     for i, (kind, at, column, integer) in enumerate(gains):
         log.gain[i].kind, log.gain[i].place, log.gain[i].column, log.gain[i].integer = kind, at, column, integer
@@ -226,6 +274,17 @@ cdef void log_class(Core* k, object entries) except *:
                 bound[m.word] |= m.state_slots[t.arrival[number].state] << m.base
             for number in guards:
                 bound[log.words + m.word] |= m.emptied[t.guard_arrival[number].guard] << m.base
+        note_twice(log, bound)
+
+
+cdef void note_twice(Log* log, const uint64_t* bound) noexcept:
+    """Note in which words an event of a class may be taken in a slot and in a lower one that a way leads to."""
+    cdef const Move* move
+    cdef int word, i
+    for word in range(log.words):
+        for i in range(log.move_first[word], log.move_first[word + 1]):
+            move = &log.move[i]
+            log.twice[word] |= move.shift < 0 and (bound[word] & move.targets) << -move.shift & bound[word] != 0
 
 
 cdef const Member* member_of(const Log* log, int query) noexcept nogil:

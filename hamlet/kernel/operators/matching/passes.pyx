@@ -17,17 +17,11 @@ from libc.string cimport memcpy, memset
 from hamlet.kernel.cell_products cimport limbs_add_times, limbs_used
 from hamlet.kernel.cells cimport limbs_add, limbs_nonzero
 from hamlet.kernel.operators.matching.room cimport reserve_words
-from hamlet.kernel.operators.matching.tables cimport COUNT, Arrival, Core, Member
+from hamlet.kernel.operators.matching.tables cimport COUNT, Arrival, Core, Member, one_by_one
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 
 cdef extern from *:
-    """
-    #include <stdint.h>
-    /* Few numbers: the compiler is kept from making vectors of them, which takes longer than adding them. */
-    #define hamlet_one_by_one() __asm__ volatile("")
-    """
     int ctzll "__builtin_ctzll"(unsigned long long) noexcept nogil
-    void one_by_one "hamlet_one_by_one"() noexcept nogil
 
 
 cdef inline void add_number(const Tally* y, uint64_t* target, const uint64_t* source) noexcept nogil:

@@ -24,8 +24,9 @@ from hamlet.kernel.cells cimport (
 from hamlet.kernel.expression cimport Column
 from hamlet.kernel.operators.matching.lengths cimport reach_within
 from hamlet.kernel.operators.matching.lineage cimport reserve_record
+from hamlet.kernel.operators.matching.packed cimport count_packed
 from hamlet.kernel.operators.matching.room cimport reserve_words
-from hamlet.kernel.operators.matching.rows cimport append_cell
+from hamlet.kernel.operators.matching.rows cimport next_row
 from hamlet.kernel.operators.matching.tables cimport (
     LOG_HEAD,
     Core,
@@ -36,11 +37,14 @@ from hamlet.kernel.operators.matching.tables cimport (
     Partition,
     Table,
     Trace,
+    clear,
     place_on_line,
     time_of_edge,
 )
 from hamlet.kernel.operators.matching.tallies cimport count_trends
 from hamlet.kernel.plan cimport (
+    GREATEST_INT,
+    LEAST_INT,
     NO_FAILURE,
     OCCURRENCES,
     OCCURRENCES_SCALED,
@@ -52,6 +56,14 @@ from hamlet.kernel.plan cimport (
 
 cdef extern from *:
     int ctzll "__builtin_ctzll"(unsigned long long) noexcept nogil
+    int popcountll "__builtin_popcountll"(unsigned long long) noexcept nogil
+
+cdef enum:
+    BITS = 64            # of a word
+
+
+cdef inline uint64_t rotated(uint64_t bits, int shift) noexcept nogil:
+    return bits << (shift & (BITS - 1)) | bits >> (-shift & (BITS - 1))
 
 
 cdef inline int64_t time_of(const Table* t, const Partition* p, Py_ssize_t entry) noexcept nogil:
@@ -164,31 +176,6 @@ cdef int close_windows(Core* k, int query, Partition* p, int64_t key, int64_t ti
 # -------------------------------------------------------------------------------------------------- a window
 
 
-cdef inline void enter(const Log* log, uint64_t* entered, const uint64_t* reached) noexcept nogil:
-    """The slots that are entered from slots that have been reached."""
-    cdef const Move* move
-    cdef int i
-    memset(entered, 0, log.words * sizeof(uint64_t))
-    for i in range(log.moves):
-        move = &log.move[i]
-        if move.shift >= 0:
-            entered[move.word] |= reached[move.word] << move.shift & move.targets
-        else:
-            entered[move.word] |= reached[move.word] >> -move.shift & move.targets
-
-
-cdef inline void leave(const Log* log, uint64_t* left, const uint64_t* entered) noexcept nogil:
-    """Add the slots from which slots are entered."""
-    cdef const Move* move
-    cdef int i
-    for i in range(log.moves):
-        move = &log.move[i]
-        if move.shift >= 0:
-            left[move.word] |= (entered[move.word] & move.targets) >> move.shift
-        else:
-            left[move.word] |= (entered[move.word] & move.targets) << -move.shift
-
-
 cdef int deliver_reached(
     Core* k, int query, Partition* p, int64_t key, int64_t window, Py_ssize_t first, Py_ssize_t entries
 ) noexcept nogil:
@@ -197,6 +184,7 @@ cdef int deliver_reached(
     cdef const Log* log = t.log
     cdef const Member* m
     cdef const uint64_t* record = p.lineage.record
+    cdef uint64_t* cell
     cdef int i, listed = 0, failure
     if t.span >= 0:
         listed = reach_within(k, t, log, record, first, entries)
@@ -208,15 +196,24 @@ cdef int deliver_reached(
         return failure
     for i in range(listed):
         m = &log.member[log.listed[i]]
-        memset(log.cell + m.cell, 0, m.words * sizeof(uint64_t))
-    bind_taken(log, record, t.record_words, entries, k.taken)
+        cell = log.cell + m.cell
+        if not m.tallies:
+            cell = next_row(k, &k.rows[m.query], key, window, 1, m.words)
+            if cell == NULL:
+                return OUT_OF_MEMORY
+            if k.query[m.query].cells.exact:
+                k.most_bits = max(k.most_bits, 1)
+        clear(cell, m.words)
+        gain_all(log, m, record, t.record_words, entries, k.taken, cell)
+        if not m.tallies:
+            increment(&k.query[m.query].cells, 1, cell)
+    if t.span < 0:
+        listed = count_packed(k, log, p, key, window, entries, listed)
+        if listed < 0:
+            return OUT_OF_MEMORY
     for i in range(listed):
         m = &log.member[log.listed[i]]
-        if m.tallies:
-            failure = count_trends(k, log, m, p, key, window, first, entries)
-        else:
-            increment(&k.query[m.query].cells, 1, log.cell + m.cell)
-            failure = append_cell(k, m.query, key, window, log.cell + m.cell, NULL, 1)
+        failure = count_trends(k, log, m, p, key, window, first, entries) if m.tallies else NO_FAILURE
         if failure:
             return failure
     return NO_FAILURE
@@ -227,141 +224,204 @@ cdef int reach_all(
 ) noexcept nogil:
     """Find the slots that some trend takes each entry in, as `k.taken`, and list the queries that have one."""
     cdef uint64_t* reached = log.room
-    cdef uint64_t* touched = log.room + 4 * log.words
+    cdef uint64_t* fields = log.room + log.words
+    cdef uint64_t touched
     cdef int i
     if reserve_words(k, &k.taken, &k.taken_words, entries * log.words):
         return OUT_OF_MEMORY
-    memcpy(reached, log.starts, log.words * sizeof(uint64_t))
-    memset(touched, 0, log.words * sizeof(uint64_t))
-    look_forwards(log, record, t.record_words, entries, reached, touched, k.taken)
-    k.windows += list_members(log, touched, log.room + 5 * log.words)
     for i in range(log.words):
+        reached[i] = look_forwards(log, i, record, t.record_words, entries, k.taken + i, &touched)
         reached[i] &= log.finals[i]
-    listed[0] = list_members(log, reached, touched)
-    if listed[0] == 0:
-        return NO_FAILURE
-    for i in range(log.words):
-        touched[i] &= log.finals[i]
-    look_backwards(log, record, t.record_words, entries, touched, k.taken)
+        k.windows += popcountll(highest_of(log, i, touched))
+    listed[0] = list_members(log, reached, fields)
+    for i in range(log.words if listed[0] else 0):
+        look_backwards(log, i, record, t.record_words, entries, fields[i] & log.finals[i], k.taken + i)
     return NO_FAILURE
+
+
+cdef inline uint64_t highest_of(const Log* log, int word, uint64_t bits) noexcept nogil:
+    """The highest bits of those queries of which some bit of a word is set."""
+    cdef uint64_t highest = log.highest[word], lower = log.lower[word]
+    return ((bits & lower) + lower | bits) & highest  # the sum carries into the highest bit
 
 
 cdef int list_members(const Log* log, const uint64_t* bits, uint64_t* fields) noexcept nogil:
     """List the queries of which some bit is set, and say how many they are; `fields` are all bits of these."""
-    cdef int count = 0, i
-    cdef uint64_t left
-    cdef const Member* m
+    cdef int count = 0, i, place
+    cdef uint64_t left, found
     for i in range(log.words):
-        left = bits[i]
-        fields[i] = 0
+        left = highest_of(log, i, bits[i])
+        found = 0
         while left:
-            log.listed[count] = log.member_of[64 * i + ctzll(left)]
-            m = &log.member[log.listed[count]]
-            fields[i] |= m.field
-            left &= ~m.field
+            place = log.member_of[BITS * i + ctzll(left)]
+            log.listed[count] = place
+            found |= log.field_of[place]
+            left &= left - 1
             count += 1
+        fields[i] = found
     return count
 
 
-cdef void look_forwards(
-    const Log* log, const uint64_t* entry, Py_ssize_t stride, Py_ssize_t entries, uint64_t* reached, uint64_t* touched,
-    uint64_t* found
+cdef uint64_t look_forwards(
+    const Log* log, int word, const uint64_t* entry, Py_ssize_t stride, Py_ssize_t entries, uint64_t* found,
+    uint64_t* touched
 ) noexcept nogil:
-    """For each entry the slots that it enters; `touched` are those that it might, or empties."""
-    cdef uint64_t* entered = log.room + log.words
-    cdef uint64_t* fresh = log.room + 2 * log.words
-    cdef uint64_t* emptied = log.room + 3 * log.words
+    """For each entry the slots of a word that it enters, and those that are reached in the end.
+
+    `touched` are the slots that entries might enter, and those that they empty.
+    """
+    cdef const Move* first = log.move + log.move_first[word]
+    cdef const Move* end = log.move + log.move_first[word + 1]
+    cdef const Move* move
+    cdef const uint64_t* bound = entry + LOG_HEAD + word
     cdef Py_ssize_t at = 0
-    cdef uint64_t step
-    cdef int i
+    cdef uint64_t reached = log.starts[word], entered, fresh, emptied, step
+    touched[0] = 0
     while at < entries:
-        enter(log, entered, reached)
+        entered = fresh = emptied = 0
+        move = first
+        while move < end:
+            entered |= rotated(reached, move.shift) & move.targets
+            move += 1
         step = entry[1]
-        memset(fresh, 0, 2 * log.words * sizeof(uint64_t))
-        while at < entries and entry[1] == step:  # events of a step do not follow one another
-            for i in range(log.words):
-                touched[i] |= entry[LOG_HEAD + i] | entry[LOG_HEAD + log.words + i]
-                found[i] = entered[i] & entry[LOG_HEAD + i]
-                fresh[i] |= found[i]
-                emptied[i] |= entry[LOG_HEAD + log.words + i]
+        while True:  # events of a step do not follow one another
+            touched[0] |= bound[0] | bound[log.words]
+            found[0] = entered & bound[0]
+            fresh |= found[0]
+            emptied |= bound[log.words]
             found += log.words
+            bound += stride
             entry += stride
             at += 1
-        for i in range(log.words):
-            reached[i] = reached[i] & ~emptied[i] | fresh[i]
+            if at == entries or entry[1] != step:
+                break
+        reached = reached & ~emptied | fresh
+    return reached
 
 
 cdef void look_backwards(
-    const Log* log, const uint64_t* record, Py_ssize_t stride, Py_ssize_t entries, uint64_t* wanted, uint64_t* found
+    const Log* log, int word, const uint64_t* record, Py_ssize_t stride, Py_ssize_t entries, uint64_t wanted,
+    uint64_t* found
 ) noexcept nogil:
-    """Of the slots that each entry enters leave those from which an end is reached, and which have a row."""
-    cdef uint64_t* fresh = log.room + 2 * log.words
-    cdef uint64_t* emptied = log.room + 3 * log.words
+    """Of the slots that each entry enters leave those from which an end is reached, which are `wanted` at the end."""
+    cdef const Move* first = log.move + log.move_first[word]
+    cdef const Move* end = log.move + log.move_first[word + 1]
+    cdef const Move* move
     cdef const uint64_t* entry = record + (entries - 1) * stride
     cdef Py_ssize_t at = entries
-    cdef uint64_t step
-    cdef int i
+    cdef uint64_t fresh, emptied, step
     found += entries * log.words
     while at:
         step = entry[1]
-        memset(fresh, 0, 2 * log.words * sizeof(uint64_t))
-        while at and entry[1] == step:
+        fresh = emptied = 0
+        while True:
             found -= log.words
-            for i in range(log.words):
-                found[i] &= wanted[i]
-                fresh[i] |= found[i]
-                emptied[i] |= entry[LOG_HEAD + log.words + i]
+            found[0] &= wanted
+            fresh |= found[0]
+            emptied |= entry[LOG_HEAD + log.words + word]
             entry -= stride
             at -= 1
-        for i in range(log.words):
-            wanted[i] &= ~emptied[i]
-        leave(log, wanted, fresh)
+            if at == 0 or entry[1] != step:
+                break
+        wanted &= ~emptied
+        move = first
+        while move < end:
+            wanted |= rotated(fresh & move.targets, -move.shift)
+            move += 1
 
 
-cdef void bind_taken(
-    const Log* log, const uint64_t* entry, Py_ssize_t stride, Py_ssize_t entries, const uint64_t* taken
+cdef void gain_all(
+    const Log* log, const Member* m, const uint64_t* record, Py_ssize_t stride, Py_ssize_t entries,
+    const uint64_t* taken, uint64_t* cell
 ) noexcept nogil:
-    """Add every event to the components over matched events of the variables that trends bind it to."""
-    cdef Py_ssize_t _
-    cdef uint64_t left
+    """Add up the components of a query over matched events, in a cell of width 1."""
     cdef const Trace* trace
-    cdef int i, number
-    for _ in range(entries):
-        for i in range(log.words):
-            left = taken[i] & log.traced[i]
-            while left:
-                trace = &log.trace[log.trace_of[64 * i + ctzll(left)]]
-                left &= ~trace.mask
-                for number in range(trace.gains, trace.gains_end):
-                    gain_of(&log.gain[number], log.cell + trace.cell, entry + log.head, log.columns)
-        taken += log.words
-        entry += stride
+    cdef const Gain* gain
+    cdef int number, each
+    for number in range(m.traces, m.traces_end):
+        trace = &log.trace[number]
+        for each in range(trace.gains, trace.gains_end):
+            gain = &log.gain[each]
+            if gain.kind == OCCURRENCES or gain.kind == SUM_INT or gain.kind == LEAST_INT or gain.kind == GREATEST_INT:
+                gain_integers(
+                    gain, trace.mask, record + log.head, stride, entries, log.columns, taken + m.word, log.words,
+                    cell + gain.place,
+                )
+            else:
+                gain_each(
+                    gain, trace.mask, record + log.head, stride, entries, log.columns, taken + m.word, log.words,
+                    cell + gain.place,
+                )
 
 
-cdef inline void gain_of(const Gain* gain, uint64_t* cell, const uint64_t* kept, int columns) noexcept nogil:
-    """Add an event, whose attributes are kept, to one component of a cell of width 1."""
-    cdef uint64_t* target = cell + gain.place
-    cdef uint64_t value = 0, before = target[0]
-    cdef Scaled one
-    if gain.column >= 0:
-        if not (<const uint8_t*> (kept + columns))[gain.column]:
-            return
-        value = kept[gain.column]
+cdef inline void gain_integers(
+    const Gain* gain, uint64_t mask, const uint64_t* kept, Py_ssize_t stride, Py_ssize_t entries, int columns,
+    const uint64_t* taken, int words, uint64_t* target
+) noexcept nogil:
+    """Add the events that trends take in the slots of a mask, whose attributes are kept, to a component of integers.
+
+    Without branches: which events are taken is hard to foretell.
+    """
+    cdef uint8_t always = 1
+    cdef const uint8_t* there = &always if gain.column < 0 else <const uint8_t*> (kept + columns) + gain.column
+    cdef Py_ssize_t beside = 0 if gain.column < 0 else stride * <Py_ssize_t> sizeof(uint64_t), _
+    cdef uint64_t count = 0, low = 0, high = 0, chosen, flip = 0
+    cdef int64_t value, least = INT64_MAX
     if gain.kind == OCCURRENCES:
-        target[0] += 1
-    elif gain.kind == SUM_INT:  # no log has so many events that 128 bits are too few
-        target[0] += value
-        target[1] += <uint64_t> (<int64_t> value >> 63) + (target[0] < before)
-        target[2] = <uint64_t> (<int64_t> target[1] >> 63)
-    elif gain.kind == PRESENT:
-        target[0] = 1
-    elif gain.kind == SUM_DOUBLE or gain.kind == OCCURRENCES_SCALED:
-        one.m, one.e = 1.0, 0
-        if gain.kind == SUM_DOUBLE:
-            one = scaled_multiply(one, <double> <int64_t> value if gain.integer else (<double*> &value)[0])
-        scaled_store(target, scaled_add(scaled_load(target), one))
-    else:
-        extend_extremum(gain.kind, target, value)
+        for _ in range(entries):
+            count += (taken[0] & mask != 0) & there[0]
+            taken += words
+            there += beside
+        target[0] = count
+        return
+    kept += gain.column
+    if gain.kind == SUM_INT:  # no log has so many events that 128 bits are too few
+        for _ in range(entries):
+            chosen = kept[0] & -<uint64_t> ((taken[0] & mask != 0) & there[0])
+            low += chosen
+            high += <uint64_t> (<int64_t> chosen >> 63) + (low < chosen)
+            taken += words
+            there += beside
+            kept += stride
+        target[0], target[1], target[2] = low, high, <uint64_t> (<int64_t> high >> 63)
+        return
+    if gain.kind == GREATEST_INT:
+        flip = <uint64_t> -1
+    for _ in range(entries):
+        chosen = (taken[0] & mask != 0) & there[0]
+        value = <int64_t> (kept[0] ^ flip)
+        least = value if chosen and value < least else least
+        count |= chosen
+        taken += words
+        there += beside
+        kept += stride
+    if count:
+        target[0], target[1] = 1, <uint64_t> least ^ flip
+
+
+cdef void gain_each(
+    const Gain* gain, uint64_t mask, const uint64_t* kept, Py_ssize_t stride, Py_ssize_t entries, int columns,
+    const uint64_t* taken, int words, uint64_t* target
+) noexcept nogil:
+    """Add events to a component of another kind, as `gain_integers` does."""
+    cdef Py_ssize_t _
+    cdef uint64_t value = 0
+    cdef Scaled one
+    for _ in range(entries):
+        if taken[0] & mask and (gain.column < 0 or (<const uint8_t*> (kept + columns))[gain.column]):
+            if gain.column >= 0:
+                value = kept[gain.column]
+            if gain.kind == PRESENT:
+                target[0] = 1
+            elif gain.kind == SUM_DOUBLE or gain.kind == OCCURRENCES_SCALED:
+                one.m, one.e = 1.0, 0
+                if gain.kind == SUM_DOUBLE:
+                    one = scaled_multiply(one, <double> <int64_t> value if gain.integer else (<double*> &value)[0])
+                scaled_store(target, scaled_add(scaled_load(target), one))
+            else:
+                extend_extremum(gain.kind, target, value)
+        taken += words
+        kept += stride
 
 
 cdef bint is_log(const Table* t, const Partition* p, const int64_t* limits) noexcept nogil:

@@ -22,12 +22,12 @@ from hamlet.memory.arrays cimport regrown
 from hamlet.memory.budget cimport take
 
 
-cdef inline uint64_t* next_row(
+cdef uint64_t* next_row(
     Core* k, Rows* r, int64_t key, int64_t window, int width, Py_ssize_t words
 ) noexcept nogil:
     """Put down of one more row all but its cells, for which it gives the place; NULL where there is no memory."""
     cdef uint64_t* cells
-    if reserve_row(k, r, words):
+    if reserve_rows(k, r, 1, words):
         return NULL
     r.key[r.count] = key
     r.window[r.count] = window
@@ -77,34 +77,62 @@ cdef int append_row(
     return append_sets(k, t, p, r, value + taken) if t.sets else NO_FAILURE
 
 
-cdef int append_cell(
-    Core* k, int query, int64_t key, int64_t window, const uint64_t* cell, const uint64_t* count, int width
+cdef int append_marked(
+    Core* k, int query, int64_t key, int64_t window, uint64_t there, uint64_t what, const uint64_t* count, int width,
+    const uint64_t* cell
 ) noexcept nogil:
-    """Append a row whose cell has width 1, and whose count has a width of its own; by default the cell's."""
+    """Append a row with a count of some width, its other components from a cell of width 1; and what trends took."""
     cdef const Table* t = &k.query[query]
     cdef Rows* r = &k.rows[query]
-    cdef Py_ssize_t words = words_of(&t.cells, width)
     cdef const Component* c
-    cdef uint64_t* row
+    cdef uint64_t* row = next_row(k, r, key, window, width, words_of(&t.cells, width))
     cdef uint64_t* target
     cdef int i, j
-    row = next_row(k, r, key, window, width, words)
     if row == NULL:
         return OUT_OF_MEMORY
+    if t.takings:
+        if r.marks + 2 > r.marks_capacity and reserve_words(k, &r.mark, &r.marks_capacity, r.marks + 2):
+            return OUT_OF_MEMORY
+        r.mark[r.marks], r.mark[r.marks + 1] = there, what
+        r.marks += 2
     if t.cells.exact:
-        k.most_bits = max(k.most_bits, limbs_bits(cell if count == NULL else count, width))
-    if width == 1:
-        memcpy(row, cell, words * sizeof(uint64_t))
-        if count != NULL:
-            row[0] = count[0]
-        return NO_FAILURE
-    for i in range(t.cells.components):
+        k.most_bits = max(k.most_bits, limbs_bits(count, width))
+    for i in range(1, t.cells.components):
         c = &t.cells.component[i]
         target = row + place_in_cell(c, width)
         memcpy(target, cell + place_in_cell(c, 1), words_in_cell(c, 1) * sizeof(uint64_t))
         for j in range(words_in_cell(c, 1), words_in_cell(c, width)):
             target[j] = <uint64_t> (<int64_t> target[j - 1] >> 63)
-    memcpy(row, count, width * sizeof(uint64_t))
+    for i in range(width):
+        row[i] = count[i]
+    return NO_FAILURE
+
+
+cdef int append_numbers(
+    Core* k, int query, int64_t key, int64_t window, int rows, uint64_t there, const uint64_t* what,
+    const uint64_t* number
+) noexcept nogil:
+    """Append rows of cells that are a number of trends, each with what these took; all have something, or none has."""
+    cdef Rows* r = &k.rows[query]
+    cdef Py_ssize_t at
+    cdef uint64_t* mark
+    cdef uint64_t most = 0
+    cdef int i
+    if r.marks + 2 * rows > r.marks_capacity and reserve_words(k, &r.mark, &r.marks_capacity, r.marks + 2 * rows):
+        return OUT_OF_MEMORY
+    if reserve_rows(k, r, rows, rows):
+        return OUT_OF_MEMORY
+    at = r.count
+    mark = r.mark + r.marks
+    for i in range(rows):
+        r.key[at + i], r.window[at + i], r.width[at + i] = key, window, 1
+        r.word[r.words + i] = number[i]
+        mark[2 * i], mark[2 * i + 1] = there, what[i]
+        most |= number[i]
+    r.count += rows
+    r.words += rows
+    r.marks += 2 * rows
+    k.most_bits = max(k.most_bits, limbs_bits(&most, 1))
     return NO_FAILURE
 
 
@@ -133,10 +161,10 @@ cdef int append_sets(Core* k, const Table* t, const Partition* p, Rows* r, const
     return NO_FAILURE
 
 
-cdef int reserve_row(Core* k, Rows* r, Py_ssize_t words) noexcept nogil:
-    """Room for one more row."""
+cdef inline int reserve_rows(Core* k, Rows* r, int rows, Py_ssize_t words) noexcept nogil:
+    """Room for more rows, whose cells have so many words."""
     cdef Py_ssize_t capacity = 2 * r.capacity + 64
-    if r.count == r.capacity:
+    if r.count + rows > r.capacity:
         if not take(k.account, (capacity - r.capacity) * (2 * sizeof(int64_t) + sizeof(int32_t))):
             return OUT_OF_MEMORY
         k.own += (capacity - r.capacity) * <int64_t> (2 * sizeof(int64_t) + sizeof(int32_t))
@@ -147,6 +175,8 @@ cdef int reserve_row(Core* k, Rows* r, Py_ssize_t words) noexcept nogil:
         if not regrown(<void**>&r.width, capacity * sizeof(int32_t)):
             return OUT_OF_MEMORY
         r.capacity = capacity
+    if r.words + words <= r.words_capacity:
+        return NO_FAILURE
     return reserve_words(k, &r.word, &r.words_capacity, r.words + words)
 
 

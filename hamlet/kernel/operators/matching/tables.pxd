@@ -35,13 +35,17 @@ cdef enum:
     REGISTER_BITS = 12   # of a hash choose a register
     REGISTER_WORDS = 512  # 2^12 registers of one byte
     FIRST_SET_WORDS = 1
+    MOST_MARKS = 15      # of a query whose numbers are fields of words (`packed`), besides that of none
 
 cdef extern from *:
     """
     #include <stdint.h>
+    /* Few numbers: the compiler is kept from making vectors of them, which takes longer than adding them. */
+    #define hamlet_one_by_one() __asm__ volatile("")
     #define HAMLET_MOVES ((uint64_t) 1 << 63)
     #define HAMLET_LEAVES ((uint64_t) 1 << 62)
     """
+    void one_by_one "hamlet_one_by_one"() noexcept nogil
     const uint64_t MOVES "HAMLET_MOVES"
     const uint64_t LEAVES "HAMLET_LEAVES"  # moves on at the end of its time, with a row that has no order in it
 
@@ -122,7 +126,6 @@ cdef struct Marks:       # what partial trends took, numbered
     Py_ssize_t tidy_at
 
 cdef struct Move:        # what is entered from what has been reached: reached bits, shifted, where they are targets
-    int word
     int shift            # to higher bits; negative for lower ones
     uint64_t targets
 
@@ -134,7 +137,6 @@ cdef struct Gain:        # what an event that some trend takes adds to a compone
 
 cdef struct Trace:       # a variable of a query whose matched events are asked for
     uint64_t mask        # the bits of its states
-    int cell             # where the cell of the query begins in the log's room for cells
     int gains            # gain[gains : gains_end]
     int gains_end
 
@@ -153,11 +155,42 @@ cdef struct Member:      # a query that has its events in a log
     int* fan             # [states] the most ways into a state that one trend can take
     uint64_t again       # the slots of states that a trend can be in twice
     int once             # how many other states there are
-    int cell             # where its cell begins
+    int traces           # trace[traces : traces_end]
+    int traces_end
+    int cell             # where its cell begins in the log's room for cells
     int words            # of its cell
     int column           # of the attribute that trends are grouped by, -1 for none
     uint64_t named       # the slots of the variable that they are grouped by
     int tallies          # 1 where trends are counted; else it is enough that there is one
+
+cdef struct Packing:     # numbers of a query in one window, as fields of words (`packed`)
+    int width            # bits of a field
+    int marks            # events of the variable
+    int32_t event[MOST_MARKS + 2]  # from 1 on, their entries in the log
+    uint64_t stay        # an event of the variable: fields whose trends keep their mark; of the others ..
+    uint64_t ones        # .. a product with it, shifted by `top`, of which `total` are the bits that count, ..
+    int top
+    uint64_t total
+    int shift            # .. goes to other marks, shifted by so much, and by more for each mark before
+    int shift_by_mark
+
+cdef struct Slot:
+    uint64_t plain       # 0 where its variable is that which trends are grouped by, else all bits
+    int named            # 1 where it is
+    int grows            # bits by which an event that is taken in it makes numbers grow
+    int one              # two bits of the same word from which ways lead to it
+    int two
+    int pairs            # and more: pair[2 * pairs : 2 * pairs_end]
+    int pairs_end
+
+cdef struct Change:      # of a number of trends, by an event
+    int bit              # of the slot
+    int one              # what stands in these slots is added, with marks changed ..
+    int two
+    int mark             # .. by the so manieth event of the variable
+    int step
+    uint64_t keep        # 0 where the slot is emptied before, else all bits
+    uint64_t number      # that is added
 
 cdef struct Log:         # queries whose events are logged together (`logs`)
     int members
@@ -167,18 +200,27 @@ cdef struct Log:         # queries whose events are logged together (`logs`)
     int columns
     int* column          # [columns] the event column of each attribute
     int* member_of       # [64 * words] the member that a bit is of
-    int* trace_of        # [64 * words] the trace that a bit is of, -1 for none
+    uint64_t* field_of   # [members] its bits
+    uint64_t* highest    # [words] the highest bit of each member
+    uint64_t* lower      # [words] its other bits
     Member* member
     Trace* trace
     Gain* gain
     Move* move
-    int moves
+    int* move_first      # [words + 1] the moves of a word, move[move_first[word] : move_first[word + 1]]
     uint64_t* starts     # [words] the slots of starts
     uint64_t* finals     # [words]
-    uint64_t* traced     # [words] bits with a trace
-    uint64_t* room       # [7 * words] what is reached, wanted, ..
+    uint64_t* room       # [2 * words] what is reached, and the bits of queries with a row
     uint64_t* cell       # [words of all cells]
     int* listed          # [members] those with a row
+    Packing* packing     # [members]
+    Slot* slot           # [64 * words]
+    int* pair
+    uint64_t* standing   # [64 + 1] in the slots of a word, and nothing
+    uint64_t* before     # [words][64] before the first event
+    int* used            # [words] bits of a word up to the last one
+    Change* change       # of the slots of a word
+    int* twice           # [words] whether an event may be taken in a slot and in a lower one that a way leads to
     uint64_t* bound      # [classes][2 * words] what events may be bound in, and the slots that they empty
 
 cdef struct Partition
@@ -391,6 +433,14 @@ cdef struct Core:
     int64_t windows
     int64_t live
     int64_t moved        # partial trends that moved on, as nodes
+
+
+cdef inline void clear(uint64_t* word, Py_ssize_t words) noexcept nogil:
+    """Set few words to 0, one by one: what vectors have written takes long to be read again word by word."""
+    cdef Py_ssize_t i
+    for i in range(words):
+        word[i] = 0
+        one_by_one()
 
 
 cdef inline Py_ssize_t value_words(const Table* t, const Partition* p) noexcept nogil:

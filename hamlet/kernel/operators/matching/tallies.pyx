@@ -15,7 +15,7 @@ from hamlet.kernel.operators.matching.lengths cimport count_within, lay_blocks
 from hamlet.kernel.operators.matching.marks cimport MOST_GROUPS, TAKEN, VALUED
 from hamlet.kernel.operators.matching.passes cimport FIRST_VALUE, NO_VALUE, Step, Tally, add_marks, follow, retrace
 from hamlet.kernel.operators.matching.room cimport reserve_words
-from hamlet.kernel.operators.matching.rows cimport append_cell
+from hamlet.kernel.operators.matching.rows cimport append_marked
 from hamlet.kernel.operators.matching.tables cimport (
     COUNT,
     FIRST,
@@ -24,8 +24,8 @@ from hamlet.kernel.operators.matching.tables cimport (
     Log,
     Member,
     Partition,
-    Rows,
     Table,
+    Taking,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, TOO_MANY_GROUPS
 
@@ -201,17 +201,27 @@ cdef void gather(
         entry += stride
 
 
-cdef int mark_of_value(const Log* log, const Tally* y, Values* values, const uint64_t* kept) noexcept nogil:
-    """The mark of an event's value; -0.0 is 0.0, and NaN is none."""
-    cdef uint64_t value = kept[y.member.column], at
+cdef bint value_of(
+    const Log* log, const Member* m, const Taking* taking, const uint64_t* kept, uint64_t* value
+) noexcept nogil:
+    """Whether an event, whose attributes are kept, has a value that trends are grouped by; -0.0 is 0.0, NaN is none."""
     cdef double number
-    if not (<const uint8_t*> (kept + log.columns))[y.member.column]:
-        return NO_VALUE
-    if y.taking.values.floating:
-        number = (<double*> &value)[0]
+    if not (<const uint8_t*> (kept + log.columns))[m.column]:
+        return False
+    value[0] = kept[m.column]
+    if taking.values.floating:
+        number = (<double*> value)[0]
         if number != number:
-            return NO_VALUE
-        (<double*> &value)[0] = number + 0.0
+            return False
+        (<double*> value)[0] = number + 0.0
+    return True
+
+
+cdef int mark_of_value(const Log* log, const Tally* y, Values* values, const uint64_t* kept) noexcept nogil:
+    """The mark of an event's value."""
+    cdef uint64_t value, at
+    if not value_of(log, y.member, y.taking, kept, &value):
+        return NO_VALUE
     at = (value * <uint64_t> 0x9E3779B97F4A7C15 >> 32) & <uint64_t> (values.slots - 1)
     while values.slot[at]:
         if values.value[values.slot[at]] == value:
@@ -228,31 +238,24 @@ cdef int append_tally(
 ) noexcept nogil:
     """Append a row for each mark with trends; no event and no value are both NULL there."""
     cdef const Member* m = y.member
-    cdef Rows* r = &k.rows[m.query]
     cdef uint64_t* total = y.total
-    cdef uint64_t* mark_word
-    cdef int mark
-    cdef int64_t bits
+    cdef uint64_t there, what
+    cdef int mark, width
     if y.taking != NULL and y.taking.function != COUNT:
         limbs_add(total, total + NO_VALUE * y.width, y.width)
         memset(total + NO_VALUE * y.width, 0, y.width * sizeof(uint64_t))
     for mark in range(y.marks):
         if not limbs_nonzero(total + mark * y.width, y.width):
             continue
-        if y.taking != NULL:
-            if y.taking.function == COUNT and y.taking.most < 0 and mark > MOST_GROUPS:
-                k.failed_query = m.query
-                return TOO_MANY_GROUPS
-            if reserve_words(k, &r.mark, &r.marks_capacity, r.marks + 2):
-                return OUT_OF_MEMORY
-            mark_word = r.mark + r.marks
-            mark_word[0], mark_word[1] = 0, <uint64_t> mark
-            if y.taking.function != COUNT:
-                mark_word[0], mark_word[1] = 0, 0
-                if mark >= FIRST_VALUE:
-                    mark_word[0], mark_word[1] = TAKEN | VALUED, value[mark]
-            r.marks += 2
-        bits = limbs_bits(total + mark * y.width, y.width)
-        if append_cell(k, m.query, key, window, log.cell + m.cell, total + mark * y.width, <int> (bits // 64) + 1):
+        there, what = 0, <uint64_t> mark
+        if y.taking != NULL and y.taking.function == COUNT and y.taking.most < 0 and mark > MOST_GROUPS:
+            k.failed_query = m.query
+            return TOO_MANY_GROUPS
+        if y.taking != NULL and y.taking.function != COUNT and mark >= FIRST_VALUE:
+            there, what = TAKEN | VALUED, value[mark]
+        width = <int> (limbs_bits(total + mark * y.width, y.width) // 64) + 1
+        if append_marked(
+            k, m.query, key, window, there, what, total + mark * y.width, width, log.cell + m.cell
+        ):
             return OUT_OF_MEMORY
     return NO_FAILURE
