@@ -196,14 +196,18 @@ class ClosedRows:
         if not len(keys):
             self._drop([part])
             return None
-        columns = [*decoded(query.layout.cells, widths, words, np.arange(len(keys))), *sets]
-        windows, owners = windows.copy(), keys.astype(np.int32)
+        owners = keys.astype(np.int32)
         attributes = {}
         for name, number in zip(query.analysed.grouping, query.group, strict=True):
             numbers, ranks, _ = self._ranks.setdefault((number,), Ranks(self.index, (number,))).of(keys)
             attributes[name] = self.index.column(number, owners), ranks[numbers]
+
+        def columns(order: Int64Array) -> list[Column]:
+            return [*decoded(query.layout.cells, widths, words, order), *(taken(column, order) for column in sets)]
+
+        found = grouped(query, windows, attributes, marks, columns, self._strings.texts, self._schema)
         self._drop([part])
-        return grouped(query, windows, attributes, marks, columns, self._strings.texts, self._schema)
+        return found
 
     def _ordered(self, group: tuple[int, ...], keys: Int64Array, windows: Int64Array, orders: Orders | None) -> Ordered:
         """The order of rows, which queries side by side often have in common; kept where there are `orders`."""

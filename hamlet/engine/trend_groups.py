@@ -13,19 +13,16 @@ import numpy.typing as npt
 
 from hamlet.engine.group_order import ordinals
 from hamlet.input.columns import Int64Array
-from hamlet.kernel.column_builder import in_order
+from hamlet.kernel.column_builder import in_groups
 from hamlet.language.query import Attribute, AttributeType, Taken
 from hamlet.language.schema import Schema
-from hamlet.output.components import Column, Values, merged_runs, taken
+from hamlet.output.components import Column, Values, merged_runs
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import Closed, group_type, presenter_of
 from hamlet.planner.aggregates import ComponentKey
 from hamlet.planner.compiled import CompiledQuery
 
-_SPARSE = 4  # times as many values of a column as rows, and ..
-_ROOM = 4096  # .. besides these, need no numbers of their own
-_MOST = 1 << 62
 _VALUED = 2  # in the first number of a value: there is one
 
 Ranked = tuple[Values, Int64Array]  # values of a group, and numbers that are ordered as they are, NULL first
@@ -36,7 +33,7 @@ def grouped(
     windows: Int64Array,
     attributes: Mapping[str, Ranked],
     marks: npt.NDArray[np.int64],
-    columns: Sequence[Column],
+    columns: Callable[[Int64Array], list[Column]],
     texts: Sequence[str],
     schema: Schema,
 ) -> Closed:
@@ -50,8 +47,8 @@ def grouped(
         The grouping attributes, each of shape (rows,).
     marks : int64 array of shape (rows, things taken, 2)
         From `Matching.marks`.
-    columns : sequence of Column
-        The components.
+    columns : callable
+        The components in another order, given the places of rows.
     texts : sequence of str
         What the numbers of strings stand for.
     schema : Schema
@@ -63,40 +60,12 @@ def grouped(
         else _taken(query, each, marks[:, next(places)], texts, schema)
         for each in query.analysed.groups
     ]
-    numbers, limit = _numbered([windows, *(rank for _, rank in groups)])
-    order = in_order(numbers, limit)
-    ordered = numbers[order]
-    starts = _changes(ordered)
-    chosen = order[starts]
-    merged = [taken(column, order) for column in columns]
-    if len(starts) < len(order):
+    order, starts, found, counts = in_groups([windows, *(rank for _, rank in groups)])
+    merged, chosen = columns(order), order
+    if starts is not None:
         merged = [merged_runs(key, each, starts) for key, each in zip(query.layout.keys, merged, strict=True)]
-    windows = windows[chosen]
-    edges = _changes(windows)
-    runs = Runs(windows[edges], np.diff(edges, append=len(windows)))
-    return Closed(runs, tuple(values.chosen(chosen) for values, _ in groups), merged)
-
-
-def _numbered(columns: Sequence[Int64Array]) -> tuple[Int64Array, int]:
-    """A number for each row, ordered as rows are by their columns, the first one first; and what all are below."""
-    numbers, limit = np.zeros(len(columns[0]), np.int64), 1
-    for each in columns:
-        low, high = int(each.min()), int(each.max())
-        if high - low < _SPARSE * len(each) + _ROOM:
-            each = each - low
-        else:
-            each = np.unique(each, return_inverse=True)[1]
-        size = int(each.max()) + 1
-        if limit * size >= _MOST:
-            numbers = np.unique(numbers, return_inverse=True)[1]
-            limit = int(numbers.max()) + 1
-        numbers, limit = numbers * size + each, limit * size
-    return numbers, limit
-
-
-def _changes(numbers: Int64Array) -> Int64Array:
-    """The places at which another number begins than the one before, the first one among them."""
-    return np.append(np.zeros(1, np.int64), np.nonzero(numbers[1:] != numbers[:-1])[0] + 1)
+        chosen = order[starts]
+    return Closed(Runs(found, counts), tuple(values.chosen(chosen) for values, _ in groups), merged)
 
 
 def _taken(

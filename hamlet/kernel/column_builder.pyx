@@ -25,6 +25,8 @@ cdef enum:
     STEP = 512         # exponents of scaled doubles are multiples of it
     MOST_EXPONENT = 1 << 20  # beyond all that doubles have
 
+cdef int64_t MOST = <int64_t> 1 << 62  # of numbers of groups
+
 cdef double ONE_STEP = ldexp(1, STEP)
 
 FORMS = {"integer": INTEGER, "pair": PAIR, "flag": FLAG, "extremum": EXTREMUM}
@@ -189,28 +191,66 @@ def by_window(
     return order, taken, found, counts
 
 
-def in_order(const int64_t[::1] numbers, int64_t limit):
-    """The places of numbers in ascending order, equal ones as they come.
+def in_groups(columns):
+    """The order of rows by their columns, the first one first, equal ones as they come; and where groups begin.
 
     Parameters
     ----------
-    numbers : int64 array of shape (n,)
-        From 0 to below `limit`.
-    limit : int
+    columns : sequence of int64 arrays of shape (n,)
+        The first has the windows.
 
     Returns
     -------
-    int64 array of shape (n,)
+    order : int64 array of shape (n,)
+        Places of rows.
+    starts : int64 array of shape (groups,) or None
+        The first place in `order` of each group: rows whose columns are equal. None where every row is a group.
+    found : int64 array of shape (m,)
+        The windows, ascending.
+    counts : int64 array of shape (m,)
+        How many groups each has.
     """
-    cdef Py_ssize_t n = len(numbers), done = 0
-    order = np.empty(n, np.int64)
-    cdef int64_t[::1] rows = order
-    if n:
+    cdef const int64_t[::1] column, windows = columns[0]
+    cdef Py_ssize_t n = len(windows), i, done, groups = 0, runs = 0
+    cdef int64_t low, high, size, limit = 1
+    order, numbered, starts = np.empty(n, np.int64), np.zeros(n, np.int64), np.empty(n, np.int64)
+    cdef int64_t[::1] rows = order, number = numbered, start = starts
+    for each in columns if n else ():
+        column = each
+        low = high = column[0]
         with nogil:
-            done = order_rows(&numbers[0], n, limit, &rows[0])
+            for i in range(n):
+                low, high = min(low, column[i]), max(high, column[i])
+        if <uint64_t> high - <uint64_t> low > <uint64_t> (SPARSE * n + ROOM):
+            column = np.unique(each, return_inverse=True)[1]
+            low, high = 0, n - 1
+        size = high - low + 1
+        if limit >= MOST // size:
+            number = np.unique(np.asarray(number), return_inverse=True)[1]
+            limit = n
+        with nogil:
+            for i in range(n):
+                number[i] = number[i] * size + (column[i] - low)
+        limit *= size
+    with nogil:
+        done = order_rows(&number[0], n, limit, &rows[0]) if n else 0
+        for i in range(n):
+            if i == 0 or number[rows[i]] != number[rows[i - 1]]:
+                start[groups] = i
+                groups += 1
+                runs += i == 0 or windows[rows[i]] != windows[rows[i - 1]]
     if done < 0:
         raise MemoryError
-    return order
+    found, counts = np.empty(runs, np.int64), np.zeros(runs, np.int64)
+    cdef int64_t[::1] found_view = found, count_view = counts
+    runs = -1
+    with nogil:
+        for i in range(groups):
+            if runs < 0 or windows[rows[start[i]]] != found_view[runs]:
+                runs += 1
+                found_view[runs] = windows[rows[start[i]]]
+            count_view[runs] += 1
+    return order, None if groups == n else starts[:groups], found, counts
 
 
 # ------------------------------------------------------------------------------------------------- words to columns
