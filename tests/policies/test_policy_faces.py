@@ -219,6 +219,14 @@ def test_decimals_with_a_fraction_are_no_int() -> None:
         run(Policy.parse("p(a)", signature="p(a: int)"), pa.table({"time": [0], "type": ["p"], "a": prices}))
 
 
+def test_integers_that_pandas_has_made_doubles() -> None:
+    frame = pytest.importorskip("pandas").DataFrame({"time": [0, 1], "type": ["p", "p"], "a": [1, None]})
+    policy = Policy.parse("p(a)", signature="p(a: int)")
+    with pytest.raises(DataError, match=r"hint: pandas makes doubles .* df\.convert_dtypes\(\) keeps them"):
+        run(policy, frame)
+    assert [row["a"] for row in run(policy, frame.convert_dtypes()).rows()] == [1]
+
+
 @pytest.mark.parametrize(("last", "rows"), [("2024-01-01T00:00:09", 1), ("2024-01-01T00:00:09.5", 0)])
 def test_bounds_without_a_unit_over_timestamps(last: str, rows: int, tmp_path: Path) -> None:
     """They are in the unit of the column, which a fraction makes microseconds: who reads no file sees neither."""
