@@ -132,9 +132,11 @@ class Tables:
                 if not fits(found) and not pa.types.is_null(found):
                     problems.append(f"{each}: the column {name!r} is of type {found}, and {kind} means {noun}")
         if problems:
-            wide = any("type double, and int" in each for each in problems)
-            hint = ["hint: pandas makes doubles of integers where some are missing; df.convert_dtypes() keeps them"]
-            raise DataError(f"{self._key.source}: " + "\n".join([*dict.fromkeys(problems), *(hint * wide)]))
+            if any("type double, and int" in each for each in problems):
+                problems.append(
+                    "hint: pandas makes doubles of integers where some are missing; df.convert_dtypes() keeps them"
+                )
+            raise DataError(f"{self._key.source}: " + "\n".join(dict.fromkeys(problems)))
 
     def chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[LogChunk]:
         """The time-points of batches in the order of (time, order); the last ones come with `close`."""
