@@ -25,14 +25,13 @@ from hamlet.runtime.options import takes
 from hamlet.spark import patterns, policies, specifications
 from hamlet.spark.batch import destination
 from hamlet.spark.continuous import QuerySink, query_work
-from hamlet.spark.counters import events_seen, noted_of, stats_of, summed
-from hamlet.spark.findings import COLUMNS, of_stream, unit_notes, warnings_of
+from hamlet.spark.counters import events_seen, stats_of, summed
+from hamlet.spark.findings import COLUMNS, of_stream
 from hamlet.spark.following import Prepare, Prepared, followed
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.layered_batch import submit_layers
-from hamlet.spark.layers import LAYERED, is_layered
+from hamlet.spark.layers import LAYERED, Done, is_layered
 from hamlet.spark.online import QueryWork
 from hamlet.spark.options import (
     Batch,
@@ -44,7 +43,7 @@ from hamlet.spark.options import (
     job_of,
 )
 from hamlet.spark.output import written
-from hamlet.spark.query_batch import measured, partial_rows, tracing
+from hamlet.spark.query_batch import measured, partial_rows, submit_layers, told, tracing
 from hamlet.spark.scaling import Plan, files_read
 from hamlet.spark.session import session, translated, watched
 from hamlet.spark.told import Telling
@@ -185,7 +184,7 @@ def _submit_queries(
         if is_layered(workload):
             if choice.has_period:
                 raise UnsupportedError(LAYERED)
-            return _logged(submit_layers(workload, read, chosen, place, traced, about, stages))
+            return _logged(submit_layers(workload, read, chosen, place, traced, about, stages, began))
         job = Job(workload, read.events, chosen.run, chosen.partitions, ", ".join(sources))
         stats = stats_of(context)
         if not choice.is_all or about is not None:
@@ -201,19 +200,14 @@ def _submit_queries(
             with stages.measured("write"), staged(*place) as fresh, watched(context, "writing", progress):
                 files = written(job, rows, total, fresh, chosen.output_format)
             seen = read.rows if choice.is_all else events_seen(stats.value)
-            found = summed(stats.value, job.partitions if decision.cut is None else 0)
-            noted, tallies = noted_of(stats.value), files.pop("tallies")
-            files["notes"] = unit_notes(job.schema, noted) + files["notes"]
-            found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
+            counters = summed(stats.value, job.partitions if decision.cut is None else 0)
+            counters |= {"events": seen, "products": decision.stats, "semijoin": keys}
+            notes = []
             if events.left_out is not None and (skipped := events.left_out.sentence()) is not None:
-                found["row_groups"] = {"all": events.left_out.all, "skipped": events.left_out.skipped()}
-                found["notes"] = [skipped, *found["notes"]]
-            found["semijoin"] = keys
-            with watched(context, "looking for what never occurs", progress):
-                found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema, seen)]
-            if about is not None:
-                with watched(context, "drawing", progress):
-                    about.write(job, rows, stats.value, found, began)
+                counters["row_groups"] = {"all": events.left_out.all, "skipped": events.left_out.skipped()}
+                notes = [skipped]
+            done = [Done(job, rows, stats)]
+            found = told(workload, read, done, stats, counters, files, notes, chosen, about, stages, began)
     return _logged(found)
 
 

@@ -18,18 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import (
-    BooleanType,
-    ByteType,
     DataType,
-    DateType,
     DayTimeIntervalType,
     DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
     LongType,
-    ShortType,
     StringType,
     StructField,
     StructType,
@@ -54,7 +48,7 @@ from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.intake import for_columns
 from hamlet.spark.events import Reading, read_arrivals, read_files
-from hamlet.spark.frames import Events, arrow_schema, events_of
+from hamlet.spark.frames import Events, arrow_schema, events_of, plain_in_spark
 from hamlet.spark.layers import is_layered
 from hamlet.spark.look import Choice
 from hamlet.spark.options import QueryJob
@@ -63,23 +57,6 @@ from hamlet.spark.slices import mapped
 from hamlet.spark.told import Telling, left_out
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
-_TYPES: dict[pa.DataType, DataType] = {
-    pa.int8(): ByteType(),
-    pa.int16(): ShortType(),
-    pa.int32(): IntegerType(),
-    pa.int64(): LongType(),
-    pa.uint8(): ShortType(),
-    pa.uint16(): IntegerType(),
-    pa.uint32(): LongType(),
-    pa.uint64(): DecimalType(20, 0),
-    pa.float32(): FloatType(),
-    pa.float64(): DoubleType(),
-    pa.bool_(): BooleanType(),
-    pa.date32(): DateType(),
-    pa.date64(): DateType(),
-}
-
-
 _BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"  # Spark's own columns
 _TEXT_OPTIONS: dict[str, dict[str, bool]] = {"csv": {"header": True, "inferSchema": True}}
 
@@ -411,9 +388,11 @@ def spark_type(arrow: pa.DataType) -> DataType:
         if arrow.precision > 38:
             raise DataError(f"Spark has no decimals of {arrow.precision} digits")
         return DecimalType(arrow.precision, arrow.scale)
-    if arrow not in _TYPES:
+    plain = pa.date32() if arrow == pa.date64() else plain_in_spark(arrow)
+    known = pa.types.is_primitive(plain) or pa.types.is_decimal(plain)
+    if not known or pa.types.is_interval(plain) or pa.types.is_time(plain) or pa.types.is_float16(plain):
         raise DataError(f"Spark has no type for {arrow}")
-    return _TYPES[arrow]
+    return from_arrow_type(plain)
 
 
 def _values(arrow: pa.DataType) -> pa.DataType:

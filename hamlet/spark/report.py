@@ -78,75 +78,45 @@ class JobReport(RunPage):
         # A stage whose output is there already is skipped, and was never submitted.
         self._began = sorted(info.submissionTime() / 1e3 for info in infos if info and info.submissionTime() > 0)
 
-    def write(self, job: Job, rows: DataFrame, stats: Stats, found: Mapping[str, Any], began: float) -> None:
+    def write(self, done: Sequence[Done], seen: Stats, found: Mapping[str, Any], began: float) -> None:
         """Write the page.
 
         Parameters
         ----------
-        job : Job
-        rows : DataFrame
-            Its partial rows, which are kept.
-        stats : Stats
-            Of its tasks.
+        done : sequence of Done
+            The units of the workload; one where no query asks about the rows of another.
+        seen : Stats
+            Of the tasks that looked at the input.
         found : mapping
             What `hamlet.spark.submit` returns.
         began : float
             When the job began, by ``time.perf_counter``.
         """
         begin = time.perf_counter()
-        taken, samples = drawn(rows, job)
-        end = time.perf_counter()
-        stages = {**self._stages(job, found["stages"]), "report": end - begin}
-        told = {**found, "stages": stages, "seconds": end - began}
-        results = query_results(taken, job.schema.clock, job.shipment.options.count_type, told, found["warnings"])
-        text = page(
-            self._workload,
-            self._source,
-            self._settings,
-            results,
-            activity_of(stats, job.schema),
-            decisions_of(stats, job.schema.clock),
-            samples=samples,
-            meanings=_MEANINGS,
-            note_on_time=_IN_PARALLEL.format(slices=job.partitions),
-        )
-        write(text, self.path, REPORTED)
-
-    def write_layers(self, done: Sequence[Done], seen: Stats, found: Mapping[str, Any], began: float) -> None:
-        """Write the page about a job of several units.
-
-        Parameters
-        ----------
-        done : sequence of Done
-            The units.
-        seen : Stats
-            Of the tasks that looked at the input.
-        found, began
-            As for `write`.
-        """
-        begin = time.perf_counter()
         rows: dict[str, QueryRows] = {}
         samples: dict[str, Sample] = {}
-        clock = done[0].job.schema.clock
+        job = done[0].job
+        clock = job.schema.clock
         decisions = decisions_of({}, clock)
         for each in done:
             taken, drawn_by_chance = drawn(each.rows, each.job, MOST_ROWS // len(done))
             rows |= {one.name: one for one in taken}
             samples |= drawn_by_chance
             decisions.merge(decisions_of(each.stats.value, clock))
-        stages = {**found["stages"], "report": time.perf_counter() - begin}
-        told = {**found, "stages": stages, "seconds": time.perf_counter() - began}
-        options = done[0].job.shipment.options
+        end = time.perf_counter()
+        stages = self._stages(job, found["stages"]) if len(done) == 1 else found["stages"]
+        told = {**found, "stages": {**stages, "report": end - begin}, "seconds": end - began}
+        in_order = [rows[name] for name in self._workload.names]
         text = page(
             self._workload,
             self._source,
             self._settings,
-            query_results([rows[name] for name in self._workload.names], clock, options.count_type, told),
-            activity_of(seen, done[0].job.schema),
+            query_results(in_order, clock, job.shipment.options.count_type, told, found["warnings"]),
+            activity_of(seen, job.schema),
             decisions,
             samples=samples,
             meanings=_MEANINGS,
-            note_on_time=_IN_PARALLEL.format(slices=done[0].job.partitions),
+            note_on_time=_IN_PARALLEL.format(slices=job.partitions),
         )
         write(text, self.path, REPORTED)
 
@@ -162,7 +132,7 @@ class JobReport(RunPage):
         return stages
 
 
-def drawn(rows: DataFrame, job: Job, most: int | None = None) -> tuple[list[QueryRows], dict[str, Sample]]:
+def drawn(rows: DataFrame, job: Job, most: int) -> tuple[list[QueryRows], dict[str, Sample]]:
     """Result rows of every query: all, or whole windows and groups drawn by their hashes.
 
     Parameters
@@ -170,8 +140,8 @@ def drawn(rows: DataFrame, job: Job, most: int | None = None) -> tuple[list[Quer
     rows : DataFrame
         Partial rows.
     job : Job
-    most : int, optional
-        How many rows of all queries there is room for; by default `MOST_ROWS`.
+    most : int
+        How many rows of all queries there is room for.
 
     Returns
     -------
@@ -180,7 +150,6 @@ def drawn(rows: DataFrame, job: Job, most: int | None = None) -> tuple[list[Quer
     dict of str to Sample
         Of the queries whose rows are not all there.
     """
-    most = MOST_ROWS if most is None else most
     presenter = Presenter(job.shipment)
     samples: dict[int, Sample] = {}
     if rows.count() > most:

@@ -20,7 +20,7 @@ from hamlet.input.events import open_events
 from hamlet.policies import Policy
 from hamlet.spark import patterns, policies, specifications
 from hamlet.spark.failures import packed, unpacked_error
-from hamlet.spark.layered_batch import NO_SEMIJOIN
+from hamlet.spark.query_batch import NO_SEMIJOIN
 from hamlet.streams import Specification
 from tests.why.test_findings import CLICKS
 
