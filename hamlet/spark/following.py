@@ -103,6 +103,16 @@ def places(output: str, checkpoint: str) -> Iterator[Path]:
         yield folder
 
 
+@contextmanager
+def keeping_state(chosen: Follow) -> Iterator[tuple[SparkSession, bool]]:
+    """A session for a continuous job, and whether it was made for it."""
+    ours = SparkSession.getActiveSession() is None
+    with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
+        if ours:
+            spark.conf.set(PROVIDER, ROCKSDB)
+        yield spark, ours
+
+
 def followed(
     output: str,
     checkpoint: str,
@@ -136,10 +146,7 @@ def followed(
         if kept is not None:
             FilesRead(kept.folder(checkpoint), checkpoint).check()
         prepare = opened(checkpoint)
-        ours = SparkSession.getActiveSession() is None
-        with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
-            if ours:
-                spark.conf.set(PROVIDER, ROCKSDB)
+        with keeping_state(chosen) as (spark, ours):
             hearing = telling(spark)
             asked = asked if kept is not None else asked or usual(spark)
             cells = kept.cells if kept is not None else CELLS_PER_SLICE * (asked or 1)
@@ -262,16 +269,15 @@ def _going(
     ours : bool
         Whether the session was made for the job.
     """
-    cut = _Cut()
+    balance = _Balance(layout, chosen.adaptive)
     while True:
         if ours:
             spark.conf.set("spark.sql.shuffle.partitions", str(layout.slices))  # as many as there are slices
         own = layout.folder(checkpoint)
         files = None if local_path(checkpoint) is None else FilesRead(own, checkpoint)
-        balance = _Balance(layout, chosen, cut)
         written.first, written.balance, written.moved = layout.first, balance.look, False
         work, events = made(layout)
-        cut.work = work if isinstance(work, TimedWork) and work.reach is not None else None
+        balance.begin(layout, work)
         rows = closed(work, events, layout, layout.initial(checkpoint))
         query = chosen.writer(rows, own).outputMode("append").foreachBatch(written.take).start()
         try:
@@ -282,55 +288,50 @@ def _going(
         if not written.moved or query.exception() is None:  # it has come to its end
             return
         places = balanced(written.loads, layout.places)
-        layout = moved(spark, checkpoint, layout, places, cut.cells if balance.cuts(written.loads) else None)
-
-
-class _Cut:
-    """Cuts cells anew where moving them is not enough.
-
-    Attributes
-    ----------
-    work : TimedWork or None
-        What runs, where its cells can be cut anew.
-    """
-
-    def __init__(self) -> None:
-        self.work: TimedWork | None = None
-        self.slices = 1
-        self._reached = 1.0  # by the last cut: the load of the largest slice over the mean
-
-    def helps(self, loads: dict[int, int], places: Sequence[int]) -> bool:
-        """Whether it may, where cells are in the best places: not once more for what the last cut has left as it is."""
-        return self.work is not None and largest_share(loads, places) >= max(UNEVEN, 1.1 * self._reached)
-
-    def cells(self, saved: Sequence[bytes | None]) -> Recut | None:
-        """Cells in other shares; None where they stay as they are."""
-        assert self.work is not None
-        found = recut(self.work, saved)
-        if found is not None:
-            even = spread(len(found.states), self.slices)
-            self._reached = largest_share(found.loads, balanced(found.loads, even))
-        return found
+        layout = moved(spark, checkpoint, layout, places, balance.cells if balance.cuts(written.loads) else None)
 
 
 class _Balance:
-    """Looks at how even slices are, micro-batch by micro-batch."""
+    """Looks at how even slices are, micro-batch by micro-batch, and cuts cells anew where moving them is not enough.
 
-    def __init__(self, layout: Plan, chosen: Follow, cut: _Cut) -> None:
-        self._layout, self._adaptive, self._cut = layout, chosen.adaptive, cut
-        cut.slices = layout.slices
-        self.first = layout.first
+    Attributes
+    ----------
+    layout : Plan
+        Where the cells are.
+    shares : dict of int to float
+        By micro-batch, the load of the largest slice over the mean.
+    """
+
+    def __init__(self, layout: Plan, adaptive: bool) -> None:
+        self.layout, self._adaptive = layout, adaptive
+        self._work: TimedWork | None = None  # what runs, where its cells can be cut anew
+        self._reached = 1.0  # by the last cut: the load of the largest slice over the mean
         self.shares: dict[int, float] = {}
+
+    def begin(self, layout: Plan, work: Work) -> None:
+        """Look at what runs from now on."""
+        self.layout, self.shares = layout, {}
+        self._work = work if isinstance(work, TimedWork) and work.reach is not None else None
 
     def look(self, batch: int, loads: dict[int, int]) -> bool:
         """Whether cells are to be moved after a micro-batch."""
-        self.shares[batch] = share = largest_share(loads, self._layout.places)
-        places = self._layout.places
+        places = self.layout.places
+        self.shares[batch] = share = largest_share(loads, places)
         return self._adaptive and share >= UNEVEN and (balanced(loads, places) != places or self.cuts(loads))
 
     def cuts(self, loads: dict[int, int]) -> bool:
-        """Whether cells are cut anew, since moving them is not enough."""
-        return self._cut.helps(loads, balanced(loads, self._layout.places))
+        """Whether cells are cut anew, since moving them is not enough: not once more for what the last cut has left."""
+        left = largest_share(loads, balanced(loads, self.layout.places))
+        return self._work is not None and left >= max(UNEVEN, 1.1 * self._reached)
+
+    def cells(self, saved: Sequence[bytes | None]) -> Recut | None:
+        """Cells in other shares; None where they stay as they are."""
+        assert self._work is not None
+        found = recut(self._work, saved)
+        if found is not None:
+            even = spread(len(found.states), self.layout.slices)
+            self._reached = largest_share(found.loads, balanced(found.loads, even))
+        return found
 
 
 class Watch:
@@ -374,10 +375,9 @@ class Watch:
             self.events += counts["events"]
             self.late_events += counts["late_events"]
             if self._verbose:
-                share = None if self._balance is None else self._balance.shares.get(progress.batchId)
-                click.echo(
-                    _line(progress, counts, share, 0 if self._balance is None else self._balance.first), err=True
-                )
+                balance = self._balance
+                share = None if balance is None else balance.shares.get(progress.batchId)
+                click.echo(_line(progress, counts, share, 0 if balance is None else balance.layout.first), err=True)
 
 
 def awaited(watches: Sequence[Watch], chosen: Follow) -> None:

@@ -9,12 +9,14 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
+    BooleanType,
     DataType,
     DateType,
     DayTimeIntervalType,
-    DecimalType,
     NullType,
+    NumericType,
     StringType,
     StructType,
     TimestampNTZType,
@@ -82,35 +84,16 @@ def events_of(frame: DataFrame, options: ColumnOptions) -> Events:
     return Events(numbered, tuple(field.name for field in fields), plain_schema(arrow, key, options.type_column))
 
 
-_PLAIN = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-}
+_SAME = (NumericType, BooleanType, DateType, TimestampNTZType, DayTimeIntervalType, NullType)
 
 
 def arrow_type(type: DataType, zone: str | None) -> pa.DataType:
     """The Arrow type of a Spark type; binary, which no attribute can have, for what the language lacks."""
-    match type:
-        case StringType():
-            return pa.string()
-        case TimestampType():
-            return pa.timestamp("us", zone)
-        case TimestampNTZType():
-            return pa.timestamp("us")
-        case DateType():
-            return pa.date32()
-        case DayTimeIntervalType():
-            return pa.duration("us")
-        case DecimalType(precision=precision, scale=scale):
-            return pa.decimal128(precision, scale)
-        case NullType():
-            return pa.null()
-    return _PLAIN.get(type.simpleString(), pa.binary())
+    if isinstance(type, StringType):
+        return pa.string()
+    if isinstance(type, TimestampType):
+        return pa.timestamp("us", zone)
+    return to_arrow_type(type) if isinstance(type, _SAME) else pa.binary()
 
 
 def arrow_schema(type: StructType) -> pa.Schema:

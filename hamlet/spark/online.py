@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,43 +28,12 @@ from hamlet.output.rows import GroupRows
 from hamlet.parallel.routing.owners import hashed
 from hamlet.parallel.routing.routes import Route, part_of
 from hamlet.parallel.routing.routing import Ownership, Router, Slicing
-from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times, engine_batches
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.sliced import Slice, joined, told, unjoined
 from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
 
 UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told
-
-
-def packed(
-    shipment: Shipment, routes: Sequence[Route], slicing: Slicing, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Events in batches of `PACKED`: for every batch a row per slice.
-
-    Raises
-    ------
-    DataError
-        At a NULL time or order, and at a time beyond 2^61 ticks.
-    """
-    compiled = shipment.compiled()
-    schema = compiled.schema
-    router = Router(compiled, slicing, [route.number for route in routes])
-    queries = shipment.workload.analysis.queries
-    expected = {kind for query in queries for kind in query.types.values()}
-    keys = {name for query in queries for name in query.partition}
-    for events in engine_batches(batches, columns_of(routes, schema), shipment.events):
-        check_times(events, schema)
-        times = integers(events.column(schema.clock.column), schema.clock.column)[0]
-        found = router.route(events)
-        packets: list[bytes | None] = [None] * slicing.slices
-        for slice in np.unique(found.slices).tolist():
-            mine = np.nonzero(found.slices == slice)[0]
-            part = events.take(pa.array(found.rows[mine]))
-            head = pa.array(found.masks[mine])
-            packets[slice] = as_bytes(pa.RecordBatch.from_arrays([head, *part.columns], [MASK, *part.schema.names]))
-        seen = seen_in(events, schema.type_column, expected, keys, int(times[0]))
-        yield told(times, replace(seen, met=met_by(compiled)), packets)
 
 
 class _PartialEngine(Engine):
@@ -132,7 +101,7 @@ class Online(Slice):
             self._engines = [_PartialEngine(part, lateness=UNBOUNDED, late=late, **options) for part in parts]
         else:
             saves = zip(parts, unjoined(self.before), strict=True)
-            self._engines = [_restored(part, save) for part, save in saves]
+            self._engines = [cast(_PartialEngine, _PartialEngine.restore(part, save)) for part, save in saves]
         compiled = shipment.compiled()
         for route, engine in zip(routes, self._engines, strict=True):
             owner = slicing.owners[route.number]
@@ -187,12 +156,6 @@ class Online(Slice):
         return joined(engine.save() for engine in self._engines)
 
 
-def _restored(workload: Workload, save: bytes) -> _PartialEngine:
-    engine = _PartialEngine.restore(workload, save)
-    assert isinstance(engine, _PartialEngine)
-    return engine
-
-
 @dataclass(frozen=True)
 class QueryWork:
     """Queries that run continuously.
@@ -220,8 +183,31 @@ class QueryWork:
         return self.slicing.slices
 
     def packed(self, task: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Events as `PACKED`, with masks in front."""
-        return packed(self.shipment, self.routes, self.slicing, batches)
+        """Events as `PACKED`, with masks in front: for every batch a row per slice.
+
+        Raises
+        ------
+        DataError
+            At a NULL time or order, and at a time beyond 2^61 ticks.
+        """
+        compiled = self.shipment.compiled()
+        schema = compiled.schema
+        router = Router(compiled, self.slicing, [route.number for route in self.routes])
+        queries = self.shipment.workload.analysis.queries
+        expected = {kind for query in queries for kind in query.types.values()}
+        keys = {name for query in queries for name in query.partition}
+        for events in engine_batches(batches, columns_of(self.routes, schema), self.shipment.events):
+            check_times(events, schema)
+            times = integers(events.column(schema.clock.column), schema.clock.column)[0]
+            found = router.route(events)
+            packets: list[bytes | None] = [None] * self.slices
+            for slice in np.unique(found.slices).tolist():
+                mine = np.nonzero(found.slices == slice)[0]
+                part = events.take(pa.array(found.rows[mine]))
+                head = pa.array(found.masks[mine])
+                packets[slice] = as_bytes(pa.RecordBatch.from_arrays([head, *part.columns], [MASK, *part.schema.names]))
+            seen = seen_in(events, schema.type_column, expected, keys, int(times[0]))
+            yield told(times, replace(seen, met=met_by(compiled)), packets)
 
     def opened(self, slice: int, saved: bytes | None) -> Online:
         """The engines of a slice, as the micro-batch before has left them."""

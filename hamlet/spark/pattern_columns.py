@@ -23,17 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     BooleanType,
     DataType,
-    DateType,
     DayTimeIntervalType,
-    DecimalType,
     DoubleType,
     IntegerType,
     LongType,
     NullType,
     StringType,
     StructType,
-    TimestampNTZType,
-    TimestampType,
     YearMonthIntervalType,
 )
 
@@ -45,7 +41,7 @@ from hamlet.patterns.match.measures import host_call
 from hamlet.patterns.match.ordered import INPUT, UnknownError, not_boolean
 from hamlet.patterns.match.run import AggregateNames, word_in
 from hamlet.patterns.match.search import Tables, native_programs
-from hamlet.spark.pattern_masks import WHOLE, Mask, Moved, check, kind_of, mask_of, over, texts_of
+from hamlet.spark.pattern_masks import Mask, Moved, check, kind_of, mask_of, over, texts_of
 
 TASK, MATCH, AT, SHOWN = "__hamlet_task", "__hamlet_match", "__hamlet_at", "__hamlet_shown"
 POINT, MATCHED, VARIABLE, FIRST = "__hamlet_point", "__hamlet_matched", "__hamlet_variable", "__hamlet_first"
@@ -201,7 +197,7 @@ class Columns:
         """The kind of a column; its values are the tasks'."""
         if text not in self._kinds:
             try:
-                self._kinds[text] = _kind_of(self.type_of(text))
+                self._kinds[text] = kind_of(self.type_of(text))
             except Refusal:
                 raise UnknownError from None  # what is wrong is said where the condition is checked
         return self._kinds[text], np.zeros(0, np.int64), np.zeros(0, np.uint8)
@@ -317,22 +313,6 @@ def report(reports: Reports, read: Read, error: PySparkException | Py4JJavaError
     names = re.findall(r"`([^`]+)`", message)
     found = next(filter(None, (word_in(reports.text, span, each) for each in names)), None)
     report_said(reports, read, message, place=found or span)
-
-
-def _kind_of(kind: DataType) -> str:
-    """The kernel's kind of a type of Spark's."""
-    if isinstance(kind, WHOLE):
-        return "int"
-    if kind == StringType():  # of no collation: equal texts are the same
-        return "code"
-    if isinstance(kind, DecimalType) and kind.precision <= 18:
-        return f"decimal:{kind.scale}"
-    known: list[tuple[type[DataType], str]] = [(DoubleType, "real"), (BooleanType, "bool")]
-    known += [(DateType, "time:DATE"), (TimestampType, "time:TIMESTAMP"), (TimestampNTZType, "time:TIMESTAMP_NTZ")]
-    for each, name in known:
-        if isinstance(kind, each):
-            return name
-    raise UnknownError
 
 
 @dataclass

@@ -32,8 +32,9 @@ from hamlet.patterns.clause.expressions import Navigation, placeholder
 from hamlet.patterns.match.conditions import Condition
 from hamlet.patterns.match.ordered import UnknownError
 
-WHOLE = (ByteType, ShortType, IntegerType, LongType)
-_EXACT = (BooleanType, DateType, TimestampType, TimestampNTZType)
+_WHOLE = (ByteType, ShortType, IntegerType, LongType)
+_KINDS: dict[type[DataType], str] = {DoubleType: "real", BooleanType: "bool", DateType: "time:DATE"}
+_KINDS |= {TimestampType: "time:TIMESTAMP", TimestampNTZType: "time:TIMESTAMP_NTZ"}
 _OPERATIONS = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "And": "AND", "Or": "OR"}
 _COMPARED: dict[str, Callable[..., Any]] = {
     "=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
@@ -162,18 +163,17 @@ def check(mask: Mask, types: dict[str, DataType]) -> str:
 
 
 def kind_of(kind: DataType) -> str:
-    """What values of a type are compared as; raises UnknownError where Arrow would do it otherwise."""
-    if isinstance(kind, WHOLE):
+    """The kind that the kernel has of a type of Spark's, whose values Arrow compares in the same way."""
+    if isinstance(kind, _WHOLE):
         return "int"
-    if isinstance(kind, DoubleType):
-        return "real"
-    if kind == StringType():  # of no collation
-        return "text"
-    if isinstance(kind, DecimalType):
-        return kind.simpleString()
-    if isinstance(kind, _EXACT):
-        return "bool" if isinstance(kind, BooleanType) else type(kind).__name__
-    raise UnknownError
+    if kind == StringType():  # of no collation: equal texts are the same
+        return "code"
+    if isinstance(kind, DecimalType) and kind.precision <= 18:
+        return f"decimal:{kind.scale}"
+    found = next((name for each, name in _KINDS.items() if isinstance(kind, each)), None)
+    if found is None:
+        raise UnknownError
+    return found
 
 
 # ------------------------------------------------------------------------------------------------- in a task

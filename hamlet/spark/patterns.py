@@ -49,9 +49,9 @@ from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import check_choice, made_of
 from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun, kept_columns
-from hamlet.spark.continuous import PROVIDER, ROCKSDB, put_in_place
+from hamlet.spark.continuous import put_in_place
 from hamlet.spark.events import Reading
-from hamlet.spark.following import Watch, awaited, followed_folder, places, saying
+from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
 from hamlet.spark.frames import plain_in_spark
 from hamlet.spark.input import arriving, local_path
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
@@ -240,13 +240,10 @@ def submit_stream(
         new = not is_begun(Path(checkpoint))
         watches: list[Watch] = []
         written: list[_Written] = []
-        ours = SparkSession.getActiveSession() is None
-        with session(chosen.master, chosen.settings, chosen.log_level) as spark, translated():
+        with keeping_state(chosen) as (spark, ours):
             if ours:
-                spark.conf.set(PROVIDER, ROCKSDB)
-                spark.conf.set(
-                    "spark.sql.shuffle.partitions", str(chosen.slices or spark.sparkContext.defaultParallelism)
-                )
+                count = chosen.slices or spark.sparkContext.defaultParallelism
+                spark.conf.set("spark.sql.shuffle.partitions", str(count))
             hearing = telling(spark)
             streaming = chosen.slices, chosen.lateness, chosen.late, hearing
             tables = {
