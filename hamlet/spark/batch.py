@@ -13,15 +13,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hamlet.errors import UnsupportedError
 from hamlet.findings import Seen
-from hamlet.input.columns import Int64Array
 from hamlet.output.columnar import folder_of, write_part
 from hamlet.output.place import check_destination, staged
 from hamlet.spark.continuous import COUNTS, Sink, packets_of, written
@@ -29,7 +26,7 @@ from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import Once
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.session import guarded, watched
-from hamlet.spark.sliced import CLOSED, Timing, Work, as_read, decided, given, in_order, whole
+from hamlet.spark.sliced import CLOSED, TimedWork, as_read, decided, given, in_order, whole
 from hamlet.spark.slices import Batches, in_slices, mapped
 
 _END = 1 << 62
@@ -130,24 +127,7 @@ def write_share(work: Sharing, folder: str, output_format: str, given: tuple[int
 # ------------------------------------------------------------------------------------------------- by slices
 
 
-class EndingMonitor(Protocol):
-    """A monitor that is told when events end."""
-
-    def push(self, ticks: Int64Array, events: pa.RecordBatch, steps: npt.NDArray[np.bool_]) -> list[pa.RecordBatch]:
-        """Take events in order."""
-
-    def end(self, tick: int) -> list[pa.RecordBatch]:
-        """No event will come; the last one of all slices had this time."""
-
-
-class EndingWork(Work, Timing, Protocol):
-    """What runs continuously, and over events that end."""
-
-    def monitor(self, slice: int, first: int, saved: bytes | None) -> EndingMonitor:
-        """The monitor of a slice; `first` is the tick of the first event of all slices."""
-
-
-def closed_once(work: EndingWork, events: DataFrame) -> DataFrame:
+def closed_once(work: TimedWork, events: DataFrame) -> DataFrame:
     """What slices decide of events that end, as `hamlet.spark.sliced.CLOSED`; columns as the work reads them."""
 
     def task(batches: Batches) -> Batches:

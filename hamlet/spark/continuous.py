@@ -293,7 +293,7 @@ class QuerySink(Sink):
     @property
     def folders(self) -> list[str]:  # type: ignore[override]
         """One for each query."""
-        return [folder_name(name) for name in Presenter(self.shipment).names]
+        return [folder_name(name) for name in self.shipment.workload.names]
 
     def prepare(self, folder: Path) -> None:
         """Make the folders, each with an empty file that says what the columns are."""

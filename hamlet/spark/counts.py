@@ -106,8 +106,7 @@ def fitted(job: Job, rows: DataFrame) -> Types:
     rows : DataFrame
         Its partial rows, which are kept.
     """
-    presenter = Presenter(job.shipment)
-    columns = [presenter.columns(place) for place in range(len(presenter.names))]
+    columns = job.columns
     parts = _largest(job, rows)
     whole = all(route.whole for route in job.routes)
     bounds = _types(columns, parts, False), _types(columns, parts, not whole)

@@ -18,7 +18,7 @@ from hamlet.output.place import folder_name
 from hamlet.output.tables import CountTypes
 from hamlet.spark.counts import fitted, notes_of
 from hamlet.spark.job import ROW, Job
-from hamlet.spark.rows import Presenter, write_files
+from hamlet.spark.rows import write_files
 from hamlet.spark.slices import Batches, mapped
 
 FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
@@ -33,15 +33,14 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
         ``rows``, ``infinite_values``, ``notes`` about the types of columns, and under ``tallies`` what is to be known
         of the rows of each query (`hamlet.findings.Tally`).
     """
-    presenter = Presenter(job.shipment)
-    for place in range(len(presenter.names)):
-        (folder / folder_name(presenter.names[place])).mkdir()
-    columns = [presenter.columns(place) for place in range(len(presenter.names))]
+    names, columns = job.names, job.columns
+    for name in names:
+        (folder / folder_name(name)).mkdir()
     kinds: Sequence[CountTypes] = [job.shipment.options.count_type] * len(columns)
     notes: list[str] = []
     if job.shipment.options.count_type == "auto" and output_format == "parquet":
         kinds = types = fitted(job, rows)
-        notes = notes_of(presenter.names, columns, types)
+        notes = notes_of(names, columns, types)
     cores = rows.sparkSession.sparkContext.defaultParallelism
     files = max(1, math.ceil(total / min(max(total // (2 * cores), FEWEST_ROWS), MOST_ROWS)))
     ordered = rows.repartitionByRange(files, *job.spread).sortWithinPartitions(*ROW)
@@ -56,8 +55,8 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
     for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice
         unfinished.unlink()
     clock = job.schema.clock
-    for place in set(range(len(presenter.names))) - {each["query"] for each in files_of_tasks}:
-        path = folder / folder_name(presenter.names[place]) / f"part-00000.{output_format}"
+    for place in set(range(len(names))) - {each["query"] for each in files_of_tasks}:
+        path = folder / folder_name(names[place]) / f"part-00000.{output_format}"
         with part_file(path, output_format, columns[place], clock, kinds[place]):
             pass
     tallies = [Tally() for _ in columns]

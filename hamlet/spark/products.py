@@ -22,10 +22,9 @@ from hamlet.parallel.time.ranges import SCHEMA, Cut, cut_of, ranges_of, refused,
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
 from hamlet.spark.counters import BORDERS, CLASS, FOLDED, NOTED, SLICE, Counters, Stats, counted
 from hamlet.spark.input import Loaded
-from hamlet.spark.job import Job
+from hamlet.spark.job import PARTIAL_TYPE, Job
 from hamlet.spark.slices import Batches, mapped
 
-PARTIAL_TYPE = from_arrow_schema(PARTIAL)
 QUERY, WINDOW, GROUP, _ = PARTIAL.names
 
 

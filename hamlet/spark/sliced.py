@@ -191,16 +191,13 @@ class Submonitor(ABC):
     def advance(self, tick: int) -> list[pa.RecordBatch]:
         """No event before a time will come."""
 
+    def end(self, tick: int) -> list[pa.RecordBatch]:
+        """No event will come; the last one of all slices had this time."""
+        raise NotImplementedError
+
     def save(self) -> bytes:
         """What it is."""
         return self._monitor.save()
-
-
-class Timing(Protocol):
-    """What says when events are."""
-
-    def times(self, events: pa.RecordBatch) -> tuple[Int64Array, Int64Array | None]:
-        """Ticks, and what orders events of one tick; raises DataError where there is none."""
 
 
 class TimedWork(ABC):
@@ -598,7 +595,7 @@ def as_read(events: pa.RecordBatch) -> pa.RecordBatch:
     return events.take(pa.array(np.argsort(events.column(1).to_numpy(), kind="stable")))
 
 
-def in_order(work: Timing, events: pa.RecordBatch) -> pa.RecordBatch:
+def in_order(work: TimedWork, events: pa.RecordBatch) -> pa.RecordBatch:
     """Packed events by time; what came earlier comes first where times are equal."""
     ticks, data, _ = given(events)
     orders = work.times(data)[1]

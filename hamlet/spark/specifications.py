@@ -32,6 +32,7 @@ from hamlet.spark.counters import ByKey
 from hamlet.spark.events import Reading
 from hamlet.spark.following import follow
 from hamlet.spark.frames import Events
+from hamlet.spark.input import carried
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions, check_partitions, job_of
 from hamlet.spark.session import session, translated
 from hamlet.spark.sliced import TimedWork
@@ -51,12 +52,7 @@ from hamlet.streams.sources import TYPES, FoundFile, found_files, open_feed
 
 _NONE = ("", "#")  # in CSV, that an event has no value
 _TICK = "\0tick"  # a name that no input has
-_KINDS = {
-    "Int": (pa.int64(), "long"),
-    "UInt": (pa.decimal128(20, 0), "decimal(20,0)"),
-    "Float": (pa.float64(), "double"),
-    "Bool": (pa.bool_(), "boolean"),
-}  # what carries an input's values to its slice
+_CARRIED = {"Int": pa.int64(), "UInt": pa.decimal128(20, 0), "Float": pa.float64(), "Bool": pa.bool_()}
 
 
 class SpecificationSubmitOptions(OnceOptions, total=False):
@@ -141,8 +137,8 @@ def submit(
     time, form = chosen.time_column, chosen.form
     feed = open_feed(files, spec.inputs, time_column=time, input_format=chosen.input_format, form=form)
     clock = _clock(spec, feed, chosen)
-    kinds = [_KINDS.get(getattr(each.type, "family", ""), (pa.string(), "string")) for each in spec.inputs]
-    fields = [pa.field(each.name, kind) for each, (kind, _) in zip(spec.inputs, kinds, strict=True)]
+    kinds = [_CARRIED.get(getattr(each.type, "family", ""), pa.string()) for each in spec.inputs]
+    fields = [pa.field(each.name, kind) for each, kind in zip(spec.inputs, kinds, strict=True)]
     events = pa.schema([pa.field(_TICK, pa.int64()), *fields])
     run = Options(values=chosen.values, start=chosen.start, time_column=_TICK, time_unit=chosen.time_unit)
     with session(chosen.master) as spark, translated():
@@ -150,8 +146,7 @@ def submit(
         work = SpecificationWork(spec, events, run, count, clock)
         told = spark.sparkContext.accumulator({}, ByKey[str, _FileRead]())
         read = partial(_read, spec.program.text, files, chosen.reading, clock, events, told)
-        columns = "tick long, " + ", ".join(f"c{place} {kind}" for place, (_, kind) in enumerate(kinds))
-        frame = mapped(spark.range(0, len(files), 1, len(files)), read, columns)
+        frame = mapped(spark.range(0, len(files), 1, len(files)), read, carried(events)[0])
         sink = TimedSink(work, "specification", Path(spec.source).stem, chosen.output_format, sparse=True, empty=True)
         seen, rows = written_slices(sink, closed_once(work, frame), place)
         found = told.value
@@ -206,7 +201,7 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     """The events of files, by their numbers, with times in ticks."""
     spec = Specification.parse(text)
-    names = ["tick", *(f"c{place}" for place in range(len(spec.inputs)))]
+    names = [f"c{place}" for place in range(len(schema))]
     for batch in batches:
         for number in batch.column(0).to_pylist():
             feed = open_chosen(files[number], spec.inputs, **reading)
