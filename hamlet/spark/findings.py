@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -60,7 +59,7 @@ def warnings_of(
     events : int, optional
         How many there are, where that is known.
     """
-    source = _Again(job, schema or job.schema, events)
+    source = _of_frame(job, schema or job.schema, events)
     made = set(workload.names)  # types of rows that queries make, none of them in the input
     wanted = {
         (query.query.name, variable)
@@ -102,38 +101,12 @@ def of_stream(workload: Workload, job: Job, told: Told, again: Callable[[], Even
     if told.begun:  # rows of earlier runs are not known here
         tallies = [Tally(max(1, each.rows), each.most) for each in tallies]
     doubt = None if seen.first is None else unit_doubt(seen.first, schema.clock)
-    passed = _Passed(job, schema, seen.events)
-    found = of_tallies(workload, passed, watch, tallies, lambda *_: None)
+    passed = _Events(job, schema, seen.events, None)
+    found = of_tallies(workload, passed, watch, tallies, passed.rerun)
     if again is not None:
-        passed = _Passed(job, schema, seen.events, again)
+        passed = _Events(job, schema, seen.events, lambda _: again())
         found += of_numbers(workload, passed, tallies, passed.rerun)
     return list(dict.fromkeys([*([] if doubt is None else [doubt]), *found]))
-
-
-@dataclass
-class _Passed:
-    """The events of a continuous job."""
-
-    job: Job
-    schema: Schema
-    rows: int | None
-    again: Callable[[], EventSource] | None = None
-
-    @property
-    def repeatable(self) -> bool:
-        return self.again is not None
-
-    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        return iter(())  # they have passed
-
-    def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
-        """The rows of another workload over a part of what was read."""
-        if self.again is None or self.rows is None or self.rows > most:
-            return None
-        try:
-            return rows_alone(self.again(), _options_of(self.job), workload, part, most)
-        except (OSError, pa.ArrowException):  # files are gone
-            return None
 
 
 def of_layers(done: Sequence[Done], names: Sequence[str]) -> tuple[Noted, list[Tally]]:
@@ -171,15 +144,19 @@ def _counted(
 
 
 @dataclass
-class _Again:
-    """The events of a job, read once more on the driver."""
+class _Events:
+    """The events of a job, which are perhaps read once more on the driver."""
 
     job: Job
     schema: Schema
     rows: int | None
-    repeatable: bool = True
+    opened: Callable[[Sequence[str]], EventSource] | None
 
-    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    @property
+    def repeatable(self) -> bool:
+        return self.opened is not None
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         schema, events = self.job.schema, self.job.events
         names = list(dict.fromkeys([schema.clock.column, schema.type_column, *columns]))
         frame: DataFrame = events.select(names)
@@ -187,17 +164,24 @@ class _Again:
 
     def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
         """The rows of another workload over a part of the events, computed on the driver; None where they are many."""
-        options = _options_of(self.job)
-        names = [name for name in workload.attributes if name in self.job.schema.columns]
-        if self.rows is None or self.rows > most:
+        if self.opened is None or self.rows is None or self.rows > most:
             return None
-        order = [] if options["order_column"] is None else [options["order_column"]]
-        table = pa.Table.from_batches(list(self.batches([*order, *names])))
-        return rows_alone(
-            open_events(table, **{name: options[name] for name in COLUMNS}), options, workload, part, most
-        )
+        chosen = self.job.shipment.options
+        options = {each.name: getattr(chosen, each.name) for each in fields(chosen)}
+        order = [] if chosen.order_column is None else [chosen.order_column]
+        names = [name for name in workload.attributes if name in self.job.schema.columns]
+        try:
+            return rows_alone(self.opened([*order, *names]), options, workload, part, most)
+        except (OSError, pa.ArrowException):  # what was read is gone
+            return None
 
 
-def _options_of(job: Job) -> dict[str, Any]:
-    """The options of a run, by name."""
-    return {each.name: getattr(job.shipment.options, each.name) for each in fields(job.shipment.options)}
+def _of_frame(job: Job, schema: Schema, rows: int | None) -> _Events:
+    """The events of a batch."""
+
+    def opened(names: Sequence[str]) -> EventSource:
+        table = pa.Table.from_batches(list(found.batches(names)))
+        return open_events(table, **{name: getattr(job.shipment.options, name) for name in COLUMNS})
+
+    found = _Events(job, schema, rows, opened)
+    return found
