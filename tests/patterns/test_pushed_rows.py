@@ -493,6 +493,9 @@ def test_what_stands_around_a_clause(statement: str) -> None:
         ("SELECT * FROM NEXT( {}", "t", "at or near MATCH_RECOGNIZE"),
         ("SELECT * FROM {} WHERE 1 < no_such(n)", "no_such", "does not exist"),
         ("SUMMARIZE SELECT * FROM {}", "SUMMARIZE", "no SELECT"),
+        ("SELECT 1", "SELECT", "one MATCH_RECOGNIZE"),
+        ("SELECT * FROM u, {}", "SELECT", "and the text reads t, u"),
+        ("SELECT * FROM (VALUES (1)) v(ts), LATERAL (SELECT v.ts + n FROM {})", "SELECT", "a join"),
     ],
 )
 def test_what_is_wrong_around_a_clause(text: str, place: str, message: str) -> None:

@@ -57,7 +57,7 @@ from hamlet.patterns.match.evaluate import (
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.leading_time import LeadingTime, reads_table
 from hamlet.patterns.match.ordered import Ordered
-from hamlet.patterns.match.run import StatementRun, parsed, the_table
+from hamlet.patterns.match.run import StatementRun, parsed, tables_read
 from hamlet.patterns.match.search import Searching
 from hamlet.patterns.match.streamed import beyond_stream, unreadable
 from hamlet.patterns.options import MatcherOptions, Options
@@ -152,7 +152,7 @@ class Matcher(Monitor):
         self._limit = bytes_of(chosen.max_memory)
         self._script = parsed(text, chosen.dialect, source)
         self._reports = Reports(text, source)
-        self._table_name = the_table(self._script)
+        self._table_name = self._one_table(self._script)
         self._host = Host({self._table_name: schema.empty_table()})
         self._read(self._script)
         self._back, self._ahead = _reach(self._meaning)
@@ -173,14 +173,22 @@ class Matcher(Monitor):
 
     # The statement.
 
-    def _read(self, script: Script) -> None:
-        """Read the statement, and refuse what cannot be done continuously."""
-        found = script.statements
-        if len(found) != 1 or len(found[0].clauses) != 1:
-            whole = Span(0, max(1, len(self._sql)))
+    def _one_table(self, script: Script) -> str:
+        """The table that the one clause of the one statement reads."""
+        whole = Span(0, max(1, len(self._sql)))
+        if [len(each.clauses) for each in script.statements] != [1]:
             self._reports.error("a matcher takes one statement with one MATCH_RECOGNIZE", whole, "use hamlet.sql")
             raise WorkloadError(self._reports.errors)
-        [statement] = found
+        names = tables_read(script)
+        if len(names) != 1:
+            said = f"a matcher reads one table, and the text reads {', '.join(names) or 'none'}"
+            self._reports.error(said, whole, "use hamlet.sql for more")
+            raise WorkloadError(self._reports.errors)
+        return names[0]
+
+    def _read(self, script: Script) -> None:
+        """Read the statement, and refuse what cannot be done continuously."""
+        [statement] = script.statements
         [clause] = statement.clauses
         steps = self.options.max_steps
         self._run = run = StatementRun(script, statement, self._host, self._reports, "__hamlet_m", steps)
