@@ -71,7 +71,20 @@ class RunnerState:
 
 
 class ClassRunner:
-    """One class of queries: its keys, and a kernel per thread."""
+    """One class of queries: its keys, and a kernel per thread.
+
+    Attributes
+    ----------
+    pane : int
+        Ticks between times at which windows may open or close.
+    has_panes : bool
+        Whether some windows are no sessions.
+    gap : int or None
+        The least gap, in ticks, that ends a session.
+    """
+
+    has_panes = True
+    gap: int | None = None
 
     def __init__(
         self,

@@ -246,6 +246,21 @@ class Executor:
         return [runner.pane for runner in self._classes] or [1]
 
     @property
+    def window_panes(self) -> list[int]:
+        """As `panes`, of the classes that have windows besides sessions."""
+        return [runner.pane for runner in self._classes if runner.has_panes]
+
+    def sessions(self) -> tuple[int | None, int]:
+        """The least gap in ticks that ends a session, None without sessions; the first time at which one may end."""
+        gaps = [runner.gap for runner in self._classes if runner.gap is not None]
+        if not gaps:
+            return None, 0
+        self._workers.settle()
+        return min(gaps), min(
+            kernel.due for runner in self._classes if runner.gap is not None for kernel in runner.kernels
+        )
+
+    @property
     def waiting(self) -> int:
         """Rows of closed windows that have not been drained."""
         return sum(runner.closed.waiting for runner in self._classes)

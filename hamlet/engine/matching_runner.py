@@ -41,8 +41,9 @@ class MatchingRunner(ClassRunner):
         self._hashes = np.zeros(0, np.uint64)  # of strings, by number
         self._hashes_texts = any(each[2] and each[4] for tables in self.matching for each in tables.sets)
         self._passive: list[int] = []  # classes of events that only lie between others
-        gaps = max(tables.gap for tables in self.matching)  # sessions have no panes
-        self._bursts = BurstRecords(max(gaps, self.pane)) if sharing.trace else None
+        gaps = [tables.gap for tables in self.matching if tables.gap >= 0]
+        self.gap, self.has_panes = min(gaps, default=None), len(gaps) < len(self.matching)
+        self._bursts = BurstRecords(max(*gaps, self.pane) if gaps else self.pane) if sharing.trace else None
         if compiled.sees_all:
             self._stranger = self._add(None)
 

@@ -58,10 +58,10 @@ class Engine(Monitor):
         What becomes of events later than that: an error that takes nothing of the push, or a count in `stats`.
     gather : bool, optional
         Whether events that are pushed one by one, or a few at a time, may wait for each other: a push of one event then
-        takes some microseconds in place of some eighty. They wait only where no window can close by them, so rows come
-        when they would, and `save` and `stats` process what waits. It holds for dicts in order, with an integer time
-        and without a lateness. By default they wait unless a condition has arithmetic, of which a result beyond 64 bits
-        would be reported later than by the push that brings it; True lets them wait then, too, False never.
+        takes some microseconds in place of some eighty. They wait only where no window and no session can end by them,
+        so rows come when they would, and `save` and `stats` process what waits. It holds for dicts in order, and not
+        under `max_memory`. By default they do not wait where arithmetic in a condition might pass 64 bits, since that
+        is an error of the push that brings them; True lets them wait then, too, False never.
     **options
         `Options`.
 
@@ -235,6 +235,7 @@ class Engine(Monitor):
             saved.load(engine._executor)
             engine._arrivals.promise = state.promise
             engine._expected.load(*state.expected)
+            engine._waiting.see(None)  # its events are not known
             if engine._executor is not None and state.fed is not None:
                 engine._feed = Feed(engine._executor, state.fed)
         return engine
@@ -362,11 +363,10 @@ class Engine(Monitor):
             self._flush()
             return self._dicts()
         self._waiting.stop()
+        self._waiting.see(events)
         self._take(events)
-        gathers = self._waiting.unnoticed if self._gather is None else self._gather
-        orderly = gathers and self._buffer.watermark == self._buffer.seen  # none may come late
-        if orderly and self._budget.limit is None:
-            self._waiting.begin(events, self._executor, self._schema, self._buffer.seen)
+        if (self._waiting.unnoticed if self._gather is None else self._gather) and self._budget.limit is None:
+            self._waiting.begin(events, self._executor, self._schema, self._buffer.seen, self._buffer.watermark)
         return self._dicts()
 
     def _advance(self, time: Any) -> list[Row]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -91,6 +92,61 @@ def time_in_ticks(time: Any, clock: Clock) -> int:
     if abs(ticks) > MOST_TICKS:
         raise OptionError(f"cannot advance to {time!r}: times are at most 2^61 ticks; close() ends the stream")
     return ticks
+
+
+def reader_of(clock: Clock) -> Callable[[Any], int | None]:
+    """What gives the ticks of an event's time at once, and None for one that takes a closer look.
+
+    That is one that is no time of the column as Python mostly has it (an int, a float of seconds, a datetime that is
+    naive or of UTC, its ISO text), or one that ticks cannot hold.
+    """
+    if clock.is_fraction:
+        return _fraction
+    if not clock.is_timestamp:
+        return _whole
+    if clock.type.tz not in (None, "UTC") or clock.unit not in _PER_MICROSECOND or (clock.zone and not clock.type.tz):
+        return _never
+    zone, more = (None if clock.type.tz is None else datetime.UTC), _PER_MICROSECOND[clock.unit]
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=zone)
+
+    def ticks(time: Any) -> int | None:
+        if type(time) is str:
+            if not _ISO.fullmatch(time):
+                return None
+            try:
+                time = datetime.datetime.fromisoformat(time)
+            except ValueError:
+                return None
+        if type(time) is not datetime.datetime or time.tzinfo is not zone:
+            return None
+        found = (time - epoch) // _MICROSECOND * more
+        return found if -MOST_TICKS <= found <= MOST_TICKS else None
+
+    return ticks
+
+
+_ISO = re.compile(r"[12]\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{3}|\.\d{6})?(?:Z|\+00:00)?")
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_PER_MICROSECOND = {"us": 1, "ns": 1000}
+
+
+def _never(_: Any) -> None:
+    return None
+
+
+def _whole(time: Any) -> int | None:
+    return time if type(time) is int and -MOST_TICKS <= time <= MOST_TICKS else None
+
+
+def _fraction(time: Any) -> int | None:
+    if type(time) is not float or not -_MOST_SECONDS < time < _MOST_SECONDS:
+        return None
+    number = Decimal(repr(time)).scaleb(9)
+    ticks = int(number)
+    return ticks if ticks == number else None
+
+
+_MOST_SECONDS = MOST_TICKS // 10**9
 
 
 def in_ticks(time: Any, clock: Clock, name: str) -> int:

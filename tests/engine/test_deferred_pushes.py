@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +15,14 @@ TEXTS = (
     "RETURN k, COUNT(*), SUM(B.v) AS s PATTERN SEQ(A, B+) GROUP-BY k WITHIN 20 s SLIDE 5 s",
     "RETURN COUNT(*) PATTERN SEQ(A, NOT B, A) WHERE [k] WITHIN 12 s; q2: RETURN MAX(A.v) PATTERN A WITHIN 7 s",
     "RETURN COUNT(*) PATTERN A+ WHERE PREV(A).v < A.v WITHIN 10 s",
+    "RETURN COUNT(*) PATTERN A+ WHERE PREV(A).v * 2 - 1 < A.v WITHIN 10 s",
+    "RETURN k, COUNT(*) PATTERN SEQ(A a+, B b) GROUP-BY k WITHIN SESSION 3 s",
+    "RETURN COUNT(*) PATTERN A+ WITHIN SESSION 1 s; q2: RETURN k, MAX(A.v) PATTERN A GROUP-BY k WITHIN SESSION 6 s",
+    "RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN SESSION 2 s; q2: RETURN MAX(A.v) PATTERN A WITHIN 7 s",
+    "RETURN k, COUNT(*) PATTERN SEQ(A a+, B b) GROUP-BY k SPAN 4 s WITHIN 20 s SLIDE 5 s",
+    "RETURN COUNT(*) PATTERN SEQ(A a+, NOT B b, A c) SPAN 3 s WITHIN ALL",
+    "RETURN COUNT(*) PATTERN SEQ(A+, B) SEMANTICS CONTIGUOUS SPAN 6 s WITHIN 9 s",
+    "RETURN COUNT(*) PATTERN SEQ(A, B) SEMANTICS NEXT SPAN 6 s WITHIN SESSION 4 s",
 )
 
 
@@ -24,6 +34,18 @@ def stream(chance: random.Random, events: int = 150) -> list[dict[str, Any]]:
     for event in chance.sample(found, 6):  # other shapes
         event.pop("v") if chance.random() < 0.5 else event.update(v=0.5)
     return found
+
+
+START = datetime.datetime(2024, 12, 31, 23, 59)
+TIMES: tuple[Callable[[int], Any], ...] = (
+    lambda time: time,
+    lambda time: time / 8,
+    lambda time: START + datetime.timedelta(seconds=time),
+    lambda time: (START + datetime.timedelta(seconds=time)).replace(tzinfo=datetime.UTC),
+    lambda time: f"{START + datetime.timedelta(seconds=time)}",
+    lambda time: (START + datetime.timedelta(seconds=time)).isoformat(timespec="milliseconds") + "Z",
+    lambda time: f"{START + datetime.timedelta(seconds=time)}+01:00",
+)
 
 
 def pushed(engine: hamlet.Engine, batches: list[list[dict[str, Any]]], chance: random.Random) -> list[Any]:
@@ -40,7 +62,7 @@ def pushed(engine: hamlet.Engine, batches: list[list[dict[str, Any]]], chance: r
     return rows + [("end", str(row)) for row in engine.close()]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(120))
 def test_the_same_rows_at_the_same_events(seed: int) -> None:
     chance = random.Random(seed)
     workload = hamlet.Workload.parse(chance.choice(TEXTS))
@@ -51,8 +73,9 @@ def test_the_same_rows_at_the_same_events(seed: int) -> None:
             place = chance.randrange(len(events) - 1)
             if events[place + 1]["time"] - events[place]["time"] <= lateness:
                 events[place], events[place + 1] = events[place + 1], events[place]
-    options: dict[str, Any] = {"lateness": lateness, "late": "drop"}
-    batches = [[event] for event in events]
+    options: dict[str, Any] = {"lateness": f"{lateness} s", "late": "drop"}
+    as_given = chance.choice(TIMES)
+    batches = [[{**event, "time": as_given(event["time"])}] for event in events]
     waiting = pushed(hamlet.Engine(workload, **options), batches, random.Random(seed))
     assert waiting == pushed(hamlet.Engine(workload, gather=False, **options), batches, random.Random(seed))
 
@@ -90,3 +113,18 @@ def test_events_that_are_changed_afterwards() -> None:
         event["v"] = value
         engine.push([event])
     assert [(row["count"], row["s"]) for row in engine.close()] == [(4, 10)]
+
+
+@pytest.mark.parametrize("large", [2**62, -(2**62)])
+def test_what_overflows_is_told_by_the_push_that_brings_it(large: int) -> None:
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WHERE PREV(A).v * 4 < A.v + 1 WITHIN 100 s")
+    values = (1, 1, 1, large, 1, 1)
+    engines = [hamlet.Engine(workload, gather=gather) for gather in (None, False)]
+    failures: list[list[int]] = [[], []]
+    for engine, failed in zip(engines, failures, strict=True):
+        for time, value in enumerate(values):
+            try:
+                engine.push([{"time": time, "type": "A", "v": value}])
+            except hamlet.HamletError:
+                failed.append(time)
+    assert failures[0] == failures[1] == [5]  # the event behind the large one is looked at when the next one comes

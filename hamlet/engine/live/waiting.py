@@ -1,18 +1,20 @@
 """Events that are pushed one by one: held as they are until something can come of them.
 
 To push one event by itself makes a table of columns of one value, which are looked at one by one; to push a thousand at
-once costs little more. An event that is in order, has the attributes and types of the events before and
-lies in the pane of the event before closes no window: it may wait for others, and nobody can tell.
+once costs little more. An event that is in order, and has the attributes and types of the events before, closes no
+window as long as time stays in a pane, and no session that is due later: it may wait for others, and nobody can tell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from math import gcd
 from typing import Any
 
 from hamlet.engine.executor import Executor
-from hamlet.language.conditions import walk
-from hamlet.language.query import Binary, Unary
+from hamlet.input.ticks import reader_of
+from hamlet.language.conditions import references, walk
+from hamlet.language.query import Binary, Expression, Literal, Reference, Unary
 from hamlet.language.schema import Schema
 from hamlet.planner.workload import Workload
 
@@ -20,6 +22,7 @@ MOST = 4096  # events that wait at once
 FEW = 8  # events of a push that may wait
 _PLAIN = (int, float, str, bool, type(None))
 _FAR = 1 << 61
+_SIZES = [1 << bits for bits in (53, 40, 30, 24, 20, 15, 10)]  # of integers that conditions compute with
 
 
 class Waiting:
@@ -35,8 +38,6 @@ class Waiting:
     events : list of dict
     due : bool
         Whether they must be processed before rows are given.
-    unnoticed : bool
-        Whether nothing can be wrong with an event that waits: no condition has arithmetic, which could be an error.
     """
 
     def __init__(self, workload: Workload, time_column: str) -> None:
@@ -44,43 +45,91 @@ class Waiting:
         self.due = False
         self._time = time_column
         types = {kind for query in workload.analysis.queries for kind in query.types.values()}
-        self._fits = types.isdisjoint(workload.names) and all(map(_closes_at_panes, workload.queries))
+        self._fits = types.isdisjoint(workload.names)
         asked = [query.condition for query in workload.queries if query.condition is not None]
-        self.unnoticed = not any(isinstance(part, (Binary, Unary)) for each in asked for part in walk(each))
+        computed = [part for each in asked for part in walk(each) if isinstance(part, (Binary, Unary))]
+        self._computed = {each.attribute for part in computed for each in references(part)}
+        self._small = _largest_safe(computed)
         self._shape: tuple[Any, ...] | None = None  # names and classes of the attributes of the last event
         self._last = 0  # its time
-        self._pane = 0
+        self._behind = 0  # how far the time that no event comes before is behind
+        self._pane = 0  # 0 where all windows are sessions
+        self._gap: int | None = None  # the least of sessions
+        self._until = 0  # when a session may end
         self._schema: Schema | None = None
+        self._ticks: Callable[[Any], int | None] = _nothing
 
-    def begin(self, events: Any, executor: Executor | None, schema: Schema | None, seen: int | None) -> None:
-        """Learn from a push that has been processed what may wait behind it."""
+    @property
+    def unnoticed(self) -> bool:
+        """Whether nothing can be wrong with an event that waits: no integer of a condition can outgrow its 64 bits."""
+        return self._small >= 0
+
+    def see(self, events: Any) -> None:
+        """Note a push that does not wait: later events may be compared with its events."""
+        if self._computed and self._small >= 0 and not (isinstance(events, list) and self._is_small(events)):
+            self._small = -1
+
+    def _shape_of(self, event: dict[str, Any]) -> tuple[Any, ...] | None:
+        """Names and classes of an event's attributes; None where some value needs a closer look."""
+        shape: list[Any] = []
+        for name, value in event.items():
+            kind = type(value)
+            if name != self._time and (kind not in _PLAIN or (kind is int and not -_FAR < value < _FAR)):
+                return None
+            shape.append(name)
+            shape.append(kind)
+        return tuple(shape)
+
+    def _is_small(self, events: Iterable[Any]) -> bool:
+        """Whether no condition overflows that computes with the events, or with those and others like them."""
+        for event in events:
+            if type(event) is not dict:
+                return False
+            for name in self._computed:
+                value = event.get(name)
+                if type(value) is int and not -self._small <= value <= self._small:
+                    return False
+        return True
+
+    def begin(
+        self, events: Any, executor: Executor | None, schema: Schema | None, seen: int | None, watermark: int | None
+    ) -> None:
+        """Learn from a push that has been processed what may wait behind it; no event may come before `watermark`."""
         self._shape = None
-        if not self._fits or executor is None or schema is None or seen is None:
+        if not self._fits or executor is None or schema is None or seen is None or watermark is None:
             return
-        if schema.clock.is_timestamp or schema.clock.is_fraction:
-            return
+        if schema is not self._schema:
+            self._ticks = reader_of(schema.clock)
         last = events[-1] if isinstance(events, list) and events else None
-        if type(last) is not dict or type(last.get(self._time)) is not int or last[self._time] != seen:
+        if watermark > seen or type(last) is not dict or self._ticks(last.get(self._time)) != seen:
             return
-        self._pane = gcd(*executor.panes)
+        self._gap, self._until = executor.sessions()
+        if self._gap is not None:
+            self._until = min(self._until, watermark + self._gap + 1)  # events from then on are in no session yet
+        self._pane = gcd(*executor.window_panes)
         self._schema = schema
-        self._last = seen
-        self._shape = _shape_of(last)
+        self._last, self._behind = seen, seen - watermark
+        self._shape = self._shape_of(last)
 
     def take(self, events: Any) -> bool:
         """Let a push wait, if it can and no window can close by it."""
         shape = self._shape
         if shape is None or type(events) is not list or not 0 < len(events) <= FEW:
             return False
-        last, pane = self._last, self._last // self._pane
+        last = self._last
         for event in events:
-            if type(event) is not dict or _shape_of(event) != shape:
+            if type(event) is not dict or self._shape_of(event) != shape:
                 return False
-            time = event[self._time]
-            if time < last:
+            time = self._ticks(event[self._time])
+            if time is None or time < last:
                 return False
             last = time
-        if last // self._pane != pane:
+        reached = last - self._behind
+        if self._pane and reached // self._pane != (self._last - self._behind) // self._pane:
+            return False
+        if self._gap is not None and reached >= self._until:
+            return False
+        if self._computed and self._small >= 0 and not self._is_small(events):
             return False
         self.due = len(self.events) >= MOST
         self._last = last
@@ -97,18 +146,29 @@ class Waiting:
         return events
 
 
-def _shape_of(event: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Names and classes of an event's attributes; None where some value needs a closer look."""
-    shape: list[Any] = []
-    for name, value in event.items():
-        kind = type(value)
-        if kind not in _PLAIN or (kind is int and not -_FAR < value < _FAR):
-            return None
-        shape.append(name)
-        shape.append(kind)
-    return tuple(shape)
+def _nothing(_: Any) -> None:
+    return None
 
 
-def _closes_at_panes(query: Any) -> bool:
-    """Whether windows of a query close only where panes end: not sessions, nor trends with a length of their own."""
-    return not getattr(query, "session", False) and getattr(query, "longest", None) is None
+def _largest_safe(computed: Iterable[Expression]) -> int:
+    """The largest integer that conditions may compute with so that none of their parts needs 64 bits; -1 for none."""
+    parts = list(computed)
+    return next((size for size in _SIZES if all(_largest(each, size) < _FAR for each in parts)), -1)
+
+
+def _largest(part: Expression, size: int) -> int | float:
+    """How large an expression is at most, where no attribute is larger than `size`."""
+    match part:
+        case Literal(value=bool() | int() | float() as value):
+            return abs(value)
+        case Reference():
+            return size
+        case Unary(operand=operand):
+            return _largest(operand, size)
+        case Binary(operator="+" | "-", left=left, right=right):
+            return _largest(left, size) + _largest(right, size)
+        case Binary(operator="*", left=left, right=right):
+            return _largest(left, size) * _largest(right, size)
+        case Binary(operator="/" | "%", left=left):
+            return _largest(left, size)
+    return _FAR

@@ -13,7 +13,7 @@ import cython
 import numpy as np
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
@@ -359,6 +359,11 @@ cdef class Matching(Interface):
         self._raise(failure)
 
     # ------------------------------------------------------------------------------------------- saved states
+
+    @property
+    def due(self):
+        """The first time at which something is looked at again whatever comes; no session ends before."""
+        return self.core.due[0].time if self.core.dues else INT64_MAX
 
     def save(self):
         """The partitions as bytes for `load`; between two calls of `process`, with no row left to drain."""
