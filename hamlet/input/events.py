@@ -145,6 +145,8 @@ class EventSource:
                 done += batch.num_rows
                 if progress is not None:
                     progress(done)
+        if self.rows is None:
+            self.rows = self._reader.rows  # of few events of a stream
 
     whole = True  # whether all events of an input are there, in its order
 
@@ -401,10 +403,13 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
+        in_memory_already = type(source).__module__.partition(".")[0] in ("pandas", "polars")
         try:
             stream = pa.RecordBatchReader.from_stream(source)
-            key = key.among(stream.schema.names)
-            return key, stream_of(stream, key, options.time_unit, form.drops), True
+            if not in_memory_already:
+                key = key.among(stream.schema.names)
+                return key, stream_of(stream, key, options.time_unit, form.drops), True
+            source = stream.read_all()
         except (pa.ArrowException, TypeError, ValueError) as error:
             said = "; ".join(map(str, error.args))  # of pandas, what and where
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {said}") from error

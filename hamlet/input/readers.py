@@ -65,29 +65,40 @@ class DatasetReader:
             raise DataError(f"the dataset cannot be read to its end: {error}") from error
 
 
+_FEW_ROWS = 10_000  # of a stream that are kept
+
+
 class StreamReader:
-    """Events that can be read once."""
+    """Events that can be read once; few of them are kept, for who looks at them again."""
 
     ordered: bool | None = None
-    rows: int | None = None
+    rows: int | None = None  # once all have been read, and are kept
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self.name = "the Arrow stream"
         self.schema: pa.Schema = reader.schema.remove_metadata()
         self._reader: pa.RecordBatchReader | None = reader
+        self._few: list[pa.RecordBatch] = []
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows, once."""
+        """The rows: once, or again where they are few."""
+        if self.rows is not None:
+            yield from (batch.select(list(columns)).replace_schema_metadata() for batch in self._few)
+            return
         reader, self._reader = self._reader, None
         if reader is None:
             raise DataError("the Arrow stream has been read already; a stream can be read only once, a table often")
+        rows = 0
         try:
             with reader:
                 for batch in reader:
                     if batch.num_rows:
+                        rows += batch.num_rows
+                        self._few = [*self._few, batch] if rows <= _FEW_ROWS else []
                         chosen = batch.select(list(columns)).replace_schema_metadata()
                         validate(chosen)
                         yield chosen
+            self.rows = rows if rows <= _FEW_ROWS else None
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"the Arrow stream broke off: {error}") from error
 
@@ -96,7 +107,7 @@ def is_stream(reader: Reader) -> bool:
     """Whether a reader can be read once."""
     while isinstance(reader, (Timed, Clocked)):
         reader = reader.reader
-    return isinstance(reader, StreamReader)
+    return isinstance(reader, StreamReader) and reader.rows is None
 
 
 def in_memory(name: str, table: pa.Table, key: SortKey, drops: bool) -> TableReader:

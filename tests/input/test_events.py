@@ -190,10 +190,14 @@ def test_whether_no_two_events_have_one_time(pieces: list[list[int]], distinct: 
     assert not ordered.distinct
 
 
-def test_one_shot_streams_are_read_once() -> None:
+def test_streams_are_read_once_unless_they_are_few() -> None:
     events = open_events(TABLE.to_reader())
-    assert events.rows is None
-    assert len(rows(events)) == 3
+    assert (events.rows, events.repeatable) == (None, False)
+    assert rows(events) == rows(events) == rows(open_events(TABLE))
+    assert (events.rows, events.repeatable) == (3, True)
+    events = open_events(pa.table({"time": range(10_001), "type": ["A"] * 10_001}).to_reader())
+    assert len(rows(events)) == 10_001
+    assert (events.rows, events.repeatable) == (None, False)
     with pytest.raises(DataError, match="read already"):
         list(events.batches())
 

@@ -161,11 +161,23 @@ def test_the_command_line(clicks: Path, tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_a_stream_is_told_of_without_being_read_again(clicks: Path) -> None:
-    import pyarrow.csv
+    from pyarrow.csv import read_csv
 
-    table = pyarrow.csv.read_csv(clicks)
+    table = read_csv(clicks)
     text = "q1: RETURN COUNT(*) PATTERN SEQ(refund, view) WITHIN 10 s; q2: RETURN COUNT(*) PATTERN Buy WITHIN 10 s"
-    assert warnings(text, table.to_reader()) == ["q2: no rows, because Buy never occurs (did you mean buy?)"]
+    unseen = "q2: no rows, because Buy never occurs (did you mean buy?)"
+    many = pa.table({"time": range(1_000, 11_000), "type": ["other"] * 10_000})
+    assert warnings(text, pa.concat_tables([table, many], promote_options="default").to_reader()) == [unseen]
+    assert warnings(text, table.to_reader()) == warnings(text, table)  # few events are kept
+
+
+@pytest.mark.parametrize("program", ["pandas", "polars", "duckdb"])
+def test_findings_of_events_that_programs_hold(program: str) -> None:
+    module = pytest.importorskip(program)
+    events = pa.Table.from_pylist([{"time": t, "type": "view" if t < 2 else "buy", "price": t} for t in range(4)])
+    given = module.sql("SELECT * FROM events") if program == "duckdb" else module.DataFrame(events.to_pydict())
+    text = "RETURN SUM(buy.price) PATTERN SEQ(view, buy) WITHIN ALL"
+    assert warnings(text, given) == warnings(text, events) != []
 
 
 def test_no_events() -> None:
