@@ -139,7 +139,7 @@ class Monitor(Protocol):
             times, tuples, count = arriving.release(watermark if whole else watermark + 1, whole, runner.points)
             self._counts["events"] += count
             self._counts["matched_events"] += sum(map(len, tuples.values()))
-            rows = runner.feed_rows(times, tuples, watermark, arriving.nbytes)
+            rows = runner.feed_rows(times, tuples, watermark, arriving.nbytes, schema.clock.present)
             if runner.evaluation.has_idle_values:
                 self._as_columns()  # events that wait have codes
                 runner.evaluation.forget_values()

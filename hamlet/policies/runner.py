@@ -166,8 +166,13 @@ class PolicyRunner:
         self._forget_values()
         self._check_memory(beside)
 
-    def feed_rows(self, times: Sequence[int], tuples: Tuples, bound: int, beside: int) -> list[dict[str, Any]]:
-        """The rows, as dicts, that few more time-points decide; as `feed`, of an evaluation that goes by changes."""
+    def feed_rows(
+        self, times: Sequence[int], tuples: Tuples, bound: int, beside: int, present: Callable[[int], Any]
+    ) -> list[dict[str, Any]]:
+        """The rows, as dicts, that few more time-points decide; as `feed`, of an evaluation that goes by changes.
+
+        `present` gives times as rows show them.
+        """
         rows: list[dict[str, Any]] = []
         value = self._evaluation.pool.value
         for place, found in enumerate(self._worked(self._evaluation.feed_rows, times, tuples, bound)):
@@ -180,7 +185,7 @@ class PolicyRunner:
                 if len(decoded) > 1:
                     decoded.sort(key=sort_key)
                 for values in decoded:
-                    row = {"policy": policy, "time": time, "time_point": point}
+                    row = {"policy": policy, "time": present(time), "time_point": point}
                     row.update(zip(names, values, strict=True))
                     rows.append(row)
         if tuples:

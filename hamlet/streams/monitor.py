@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -15,9 +15,9 @@ from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.columns import Int64Array
 from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
-from hamlet.input.ticks import seconds_of
+from hamlet.input.ticks import reader_of, seconds_of
 from hamlet.input.widening import FRACTION, is_clock
-from hamlet.language.schema import MOST_TICKS, Clock
+from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
@@ -105,6 +105,8 @@ class Monitor(Protocol):
         self.start_at: int | None = None  # ns
         self.seen: int | None = None  # the largest time, ns
         self.promised: int | None = None  # events before it are late, ns
+        self._read_clock: Clock | None = None  # whose times `_ticks` reads
+        self._ticks: Callable[[Any], int | None]
         self.arrived = 0
         self.late_events = 0
         self._expected = Expected(each.name for each in spec.inputs)
@@ -155,17 +157,13 @@ class Monitor(Protocol):
         The columns of one value that the evaluator takes are made without Arrow, which costs ten times the rest.
         """
         times, clock, start = self.times, self.clock, self.start_at
-        if (
-            times is None
-            or clock is None
-            or not pa.types.is_integer(clock.type)
-            or start is None
-            or self.buffer is not None
-        ):
+        if times is None or clock is None or start is None or self.buffer is not None:
             return False
-        time = event.get(self.time_column or times.column)
+        if clock is not self._read_clock:
+            self._read_clock, self._ticks = clock, reader_of(clock)
+        time = self._ticks(event.get(self.time_column or times.column))
         tick = clock.tick
-        if type(time) is not int or not -MOST_TICKS <= time <= MOST_TICKS or start % tick:
+        if time is None or start % tick:
             return False
         at = time * tick
         if at < start or any(bound is not None and at < bound for bound in (self.seen, self.promised)):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import hamlet
+from tests.given_times import KINDS
 
 TEXTS = (
     "RETURN k, COUNT(*), SUM(B.v) AS s PATTERN SEQ(A, B+) GROUP-BY k WITHIN 20 s SLIDE 5 s",
@@ -34,18 +33,6 @@ def stream(chance: random.Random, events: int = 150) -> list[dict[str, Any]]:
     for event in chance.sample(found, 6):  # other shapes
         event.pop("v") if chance.random() < 0.5 else event.update(v=0.5)
     return found
-
-
-START = datetime.datetime(2024, 12, 31, 23, 59)
-TIMES: tuple[Callable[[int], Any], ...] = (
-    lambda time: time,
-    lambda time: time / 8,
-    lambda time: START + datetime.timedelta(seconds=time),
-    lambda time: (START + datetime.timedelta(seconds=time)).replace(tzinfo=datetime.UTC),
-    lambda time: f"{START + datetime.timedelta(seconds=time)}",
-    lambda time: (START + datetime.timedelta(seconds=time)).isoformat(timespec="milliseconds") + "Z",
-    lambda time: f"{START + datetime.timedelta(seconds=time)}+01:00",
-)
 
 
 def pushed(engine: hamlet.Engine, batches: list[list[dict[str, Any]]], chance: random.Random) -> list[Any]:
@@ -74,7 +61,7 @@ def test_the_same_rows_at_the_same_events(seed: int) -> None:
             if events[place + 1]["time"] - events[place]["time"] <= lateness:
                 events[place], events[place + 1] = events[place + 1], events[place]
     options: dict[str, Any] = {"lateness": f"{lateness} s", "late": "drop"}
-    as_given = chance.choice(TIMES)
+    as_given = KINDS[chance.choice(list(KINDS))]
     batches = [[{**event, "time": as_given(event["time"])}] for event in events]
     waiting = pushed(hamlet.Engine(workload, **options), batches, random.Random(seed))
     assert waiting == pushed(hamlet.Engine(workload, gather=False, **options), batches, random.Random(seed))

@@ -7,13 +7,14 @@ and the columns so far have. Events whose time-point is open stay here, or are g
 from __future__ import annotations
 
 from bisect import insort_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from hamlet.input.ticks import reader_of, times_of
 from hamlet.language.query import AttributeType
-from hamlet.language.schema import MOST_TICKS, Schema
+from hamlet.language.schema import Schema
 from hamlet.policies.changes.made import Row
 from hamlet.policies.relations.values import POOLED, Pool
 from hamlet.policies.syntax.signature import Signature
@@ -64,7 +65,7 @@ class Arriving:
         self._wanted, self._pool, self._columns = wanted, pool, frozenset(columns)
         self._time, self._type, self._buffer = time_column, type_column, buffer
         self._schema: Schema | None = None
-        self._plain = False
+        self._ticks: Callable[[Any], int | None]
         self._readings: dict[str, Reading | None] = {}
         self._events: list[Arrived] = []
 
@@ -86,7 +87,9 @@ class Arriving:
             return None
         found: list[Arrived] = []
         for event in events:
-            arrived = self._read(event, len(events) == 1)
+            if type(event) is not dict:
+                return None
+            arrived = self._read(event, self._ticks(event.get(self._time)), len(events) == 1)
             if arrived is None:
                 return None
             time = arrived[0]
@@ -103,8 +106,8 @@ class Arriving:
         if events.num_rows > MOST or not self._knows(schema):
             return False
         found: list[Arrived] = []
-        for event in events.to_pylist():
-            arrived = self._read({name: value for name, value in event.items() if value is not None}, False)
+        for time, event in zip(times_of(events, self._time).tolist(), events.to_pylist(), strict=True):
+            arrived = self._read({name: value for name, value in event.items() if value is not None}, time, False)
             if arrived is None:
                 return False
             found.append(arrived)
@@ -113,9 +116,11 @@ class Arriving:
 
     def give_back(self) -> list[dict[str, Any]]:
         """The events that wait; they are gone then."""
-        value, events = self._pool.value, []
+        if self._schema is None:
+            return []
+        value, present, events = self._pool.value, self._schema.clock.present, []
         for time, (name, key, attributes), codes in self._events:
-            event: dict[str, Any] = {self._time: time, self._type: name}
+            event: dict[str, Any] = {self._time: present(time), self._type: name}
             types = self._signature[key].types if key is not None else ()
             for (attribute, _, _), code, kind in zip(attributes, codes, types, strict=True):
                 event[attribute] = value(code, kind)
@@ -159,9 +164,8 @@ class Arriving:
         """Whether events of a schema can be plain."""
         if schema is not self._schema:
             self._schema, self._readings = schema, {}
-            clock = schema.clock
-            self._plain = not (clock.is_timestamp or clock.is_fraction) and clock.zone is None
-        return self._plain
+            self._ticks = reader_of(schema.clock)
+        return schema.clock.zone is None
 
     def _wait(self, found: list[Arrived]) -> None:
         waiting = self._events
@@ -171,12 +175,10 @@ class Arriving:
             else:
                 waiting.append(each)
 
-    def _read(self, event: Any, alone: bool) -> Arrived | None:
+    def _read(self, event: dict[Any, Any], time: int | None, alone: bool) -> Arrived | None:
         """An event, None where it is not plain; one that comes alone may have other attributes, too."""
-        if type(event) is not dict:
-            return None
-        time, name = event.get(self._time), event.get(self._type)
-        if type(time) is not int or type(name) is not str or not -MOST_TICKS <= time <= MOST_TICKS:
+        name = event.get(self._type)
+        if time is None or type(name) is not str:
             return None
         try:
             reading = self._readings[name]
