@@ -247,7 +247,7 @@ class Executor:
 
     @property
     def window_panes(self) -> list[int]:
-        """As `panes`, of the classes that have windows besides sessions."""
+        """For each class with windows that are no sessions ticks between the times at which they may open or close."""
         return [runner.pane for runner in self._classes if runner.has_panes]
 
     def sessions(self) -> tuple[int | None, int]:

@@ -28,6 +28,7 @@ from hamlet.input.ticks import Lateness, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.memory.budget import Budget
 from hamlet.output.query_rows import QueryRows
+from hamlet.planner.compile import may_add_times
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
@@ -515,11 +516,15 @@ class Engine(Monitor):
         executor = self._executor_for(schema)
         if self._executor is not None:
             executor.adopt(self._executor)
-        elif executor.exact and self.options.numbers != "exact":  # and so it stays, whatever the types turn out to be
+        elif self.options.numbers != "exact" and (executor.exact or self._may_add_times(schema)):
+            # and so it stays, whatever the types turn out to be
             self.options = replace(self.options, numbers="exact")
             executor = self._executor_for(schema)
         self._executor = executor
         self._schema = schema
+
+    def _may_add_times(self, schema: Schema) -> bool:
+        return any(may_add_times(query, schema, self._settled) for query in self.workload.analysis.queries)
 
     def _executor_for(self, schema: Schema) -> Executor:
         settled = schema.closed or self._settled

@@ -146,7 +146,7 @@ def compile_workload(
     indexed : bool
         Whether earlier events are found by ordered sums where they can be; else each of them is looked at.
     """
-    exact = exact or any(_may_add_times(query, schema, settled) for query in analysis.queries)
+    exact = exact or any(may_add_times(query, schema, settled) for query in analysis.queries)
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
     classifier = Classifier(strings)
@@ -183,15 +183,16 @@ def compile_workload(
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
 
 
-def _may_add_times(query: AnalysedQuery, schema: Schema, settled: bool) -> bool:
+def may_add_times(query: AnalysedQuery, schema: Schema, settled: bool) -> bool:
     """Whether times are added up, of which doubles have too few digits: a mean is near its values, far from 1970.
 
-    An attribute without a type so far may turn out to be a time, and sums that have begun stay as they are.
+    An attribute without a type may still turn out to be a time where types are not `settled`, and sums that have begun
+    stay as they are.
     """
     for each in query.aggregates:
         if each.function in ("SUM", "AVG") and each.variable is not None and each.attribute is not None:
             kind = query.declared.get(each.variable, {}).get(each.attribute) or schema.type_of(each.attribute)
-            if kind in TIMES or (kind is None and not (settled and each.attribute not in schema.columns)):
+            if kind in TIMES or (kind is None and not settled):
                 return True
     return False
 

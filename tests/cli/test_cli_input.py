@@ -127,7 +127,7 @@ def test_an_output_named_like_a_file(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run"], "error: missing argument 'WORKLOAD.sase'\nhint: hamlet run --help shows how it is used\n"),
+        (["run"], "error: missing argument 'WORKLOAD.sase|TEXT.sql'\nhint: hamlet run --help shows how it is used\n"),
         (["rum"], "error: no such command 'rum'; did you mean 'run'?\nhint: hamlet --help shows how it is used\n"),
         (["run", "w.sase", "--zzz"], "error: no such option '--zzz'\nhint: hamlet run --help shows how it is used\n"),
         (

@@ -154,8 +154,12 @@ def test_long_trends_only(tmp_path: Path) -> None:
 
 
 def test_streams_are_not_read_twice() -> None:
-    table = pa.table({"time": [1], "type": ["A"]})
-    results = hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 5 s"), table.to_reader())
+    """But those of so few events that they were kept for findings."""
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 5 s")
+    few = hamlet.run(workload, pa.table({"time": [1], "type": ["A"]}).to_reader())
+    assert len(few.trends("q1").trends) == 1
+    many = pa.table({"time": range(10_001), "type": ["A"] * 10_001})
+    results = hamlet.run(workload, many.to_reader())
     with pytest.raises(hamlet.UnsupportedError, match="read only once"):
         results.trends("q1")
 

@@ -244,7 +244,7 @@ def test_strings_of_a_signature_are_text_in_a_job_too(tmp_path: Path, monkeypatc
     from hamlet.spark import policies
 
     def columns_of_the_first_file(source: str, *given: Any) -> pa.Schema:
-        *_, reading, columns, _ = given
+        reading, columns, *_ = given[3:]
         return columns(open_path(Path(source) / "0.csv", reading.key, reading.type_column, None, reading.form))
 
     put(tmp_path, "0.csv", "time,type,u,a\n61,w,007,1\n")
