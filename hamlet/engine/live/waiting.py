@@ -57,7 +57,7 @@ class Waiting:
         self._gap: int | None = None  # the least of sessions
         self._until = 0  # when a session may end
         self._schema: Schema | None = None
-        self._ticks: Callable[[Any], int | None] = _nothing
+        self._ticks: Callable[[Any], int | None]  # of a time, by the schema
 
     @property
     def unnoticed(self) -> bool:
@@ -99,7 +99,7 @@ class Waiting:
         if not self._fits or executor is None or schema is None or seen is None or watermark is None:
             return
         if schema is not self._schema:
-            self._ticks = reader_of(schema.clock)
+            self._schema, self._ticks = schema, reader_of(schema.clock)
         last = events[-1] if isinstance(events, list) and events else None
         if watermark > seen or type(last) is not dict or self._ticks(last.get(self._time)) != seen:
             return
@@ -107,7 +107,6 @@ class Waiting:
         if self._gap is not None:
             self._until = min(self._until, watermark + self._gap + 1)  # events from then on are in no session yet
         self._pane = gcd(*executor.window_panes)
-        self._schema = schema
         self._last, self._behind = seen, seen - watermark
         self._shape = self._shape_of(last)
 
@@ -144,10 +143,6 @@ class Waiting:
         """Give the events away, to be processed."""
         events, self.events = self.events, []
         return events
-
-
-def _nothing(_: Any) -> None:
-    return None
 
 
 def _largest_safe(computed: Iterable[Expression]) -> int:
