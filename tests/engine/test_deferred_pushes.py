@@ -74,6 +74,7 @@ def test_what_has_to_be_seen_at_once() -> None:
         {**good, "time": 5},
         {**good, "time": None},
         {**good, "k": 3},
+        {**good, "k": "x\ud800"},
         {**good, "v": 2**70},
         {**good, "time": True},
     ):

@@ -7,6 +7,7 @@ window as long as time stays in a pane, and no session that is due later: it may
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from math import gcd
 from typing import Any
@@ -22,6 +23,7 @@ MOST = 4096  # events that wait at once
 FEW = 8  # events of a push that may wait
 _PLAIN = (int, float, str, bool, type(None))
 _FAR = 1 << 61
+_LONE = re.compile("[\ud800-\udfff]")  # what no column of texts can hold
 _SIZES = [1 << bits for bits in (53, 40, 30, 24, 20, 15, 10)]  # of integers that conditions compute with
 
 
@@ -74,8 +76,11 @@ class Waiting:
         shape: list[Any] = []
         for name, value in event.items():
             kind = type(value)
-            if name != self._time and (kind not in _PLAIN or (kind is int and not -_FAR < value < _FAR)):
-                return None
+            if name != self._time:
+                if kind not in _PLAIN or (kind is int and not -_FAR < value < _FAR):
+                    return None
+                if kind is str and not value.isascii() and _LONE.search(value):
+                    return None
             shape.append(name)
             shape.append(kind)
         return tuple(shape)
