@@ -29,6 +29,12 @@ def is_text(arrow: pa.DataType) -> bool:
     return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
 
 
+def is_bytes(arrow: pa.DataType) -> bool:
+    """Whether values are bytes, which only a specification reads."""
+    kinds = pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary
+    return any(is_kind(arrow) for is_kind in kinds)
+
+
 def attribute_type(arrow: pa.DataType) -> AttributeType | None:
     """The type of the language for an Arrow type; None for the null type and for types that the language lacks."""
     if pa.types.is_dictionary(arrow):

@@ -135,11 +135,17 @@ def number_text(number: int | float | decimal.Decimal) -> str:
 def short_text(number: int | float | decimal.Decimal) -> str:
     """A number for people: integers of up to 20 digits in full, longer ones as ``1.23e+456``, doubles to 6 digits.
 
+    Decimals of ordinary size are values of columns that hold decimals, such as prices, and stand in full, too.
+
     Examples
     --------
     >>> short_text(2**64), short_text(2**5000), short_text(1 / 3)
     ('18446744073709551616', '1.41e+1505', '0.333333')
+    >>> short_text(decimal.Decimal("1234.50")), short_text(decimal.Decimal("1.2345e+400"))
+    ('1234.50', '1.23e+400')
     """
+    if isinstance(number, decimal.Decimal) and -20 < number.adjusted() < 20:
+        return format(number, "f")
     if isinstance(number, float):
         return format(number, ".6g")
     if isinstance(number, int):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hamlet.errors import OutputError
 
@@ -58,7 +59,7 @@ def arrays(table: pa.Table, objects: Mapping[str, Sequence[Any]]) -> dict[str, n
     """The columns of a table as numpy arrays, shape (rows,) each.
 
     Numbers and times without NULL are views of the table's memory where that lies in one piece; NULL becomes NaN or
-    NaT, and None among texts.
+    NaT, and None among texts and among integers that doubles would round.
 
     Parameters
     ----------
@@ -76,6 +77,14 @@ def arrays(table: pa.Table, objects: Mapping[str, Sequence[Any]]) -> dict[str, n
         if name in objects:
             found[name] = np.empty(len(objects[name]), object)
             found[name][:] = objects[name]
+        elif pa.types.is_integer(column.type) and column.null_count and _beyond_doubles(column):
+            found[name] = np.array(column.to_pylist(), object)
         else:
             found[name] = column.to_numpy()
     return found
+
+
+def _beyond_doubles(column: pa.ChunkedArray) -> bool:
+    """Whether there are integers that doubles may round."""
+    ends = pc.min_max(column).as_py()
+    return any(end is not None and abs(end) > 2**53 for end in ends.values())

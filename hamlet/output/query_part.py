@@ -12,6 +12,7 @@ import pyarrow as pa
 from hamlet.language.schema import Clock
 from hamlet.output.exchange import arrays, union
 from hamlet.output.fitting import TEXT, WIDE, common_types, fitted_types, is_counted, type_note
+from hamlet.output.frames import exportable
 from hamlet.output.html import Texts, cell_text
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.result import Asked, Part, Results
@@ -108,7 +109,7 @@ class QueryPart(Part):
     @classmethod
     def exported(cls, parts: Sequence[QueryPart]) -> pa.Table:
         """The rows of all queries for other readers: decimals of more than 38 digits are text."""
-        return _merged(parts, {WIDE: TEXT})
+        return exportable(_merged(parts, {WIDE: TEXT}))
 
 
 def _merged(parts: Sequence[QueryPart], instead: Mapping[str, str]) -> pa.Table:

@@ -12,15 +12,16 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from hamlet.errors import DataError
 from hamlet.frontend.time_column import TIME, settled
 from hamlet.input.durations import with_durations
-from hamlet.input.input_schema import schema_of
+from hamlet.input.input_schema import schema_of, unreadable_column
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import SortKey
 from hamlet.input.pushed import arrived
 from hamlet.input.readers import check, named, table_of
 from hamlet.input.stream_schema import conformed, widened
-from hamlet.input.widening import conform, in_batches
+from hamlet.input.widening import conform, in_batches, is_readable
 from hamlet.language.schema import Schema
 
 
@@ -132,7 +133,8 @@ class Intake:
         Raises
         ------
         DataError
-            A column that is missing or changes its type, a NULL time, data that are damaged.
+            A column that is missing, changes its type or has one that no attribute can have, a NULL time, data that are
+            damaged.
         """
         options = self._options
         table, closed = table_of(events, first_event, self._wide, options.time_column)
@@ -170,8 +172,11 @@ class Intake:
         return in_batches(part), schema
 
     def _plain(self, table: pa.Table, closed: bool, first_event: int) -> pa.Table:
-        """All columns that the engine can read, in plain types."""
+        """All columns that the engine can read, in plain types; one that is asked for must be among them."""
         options = self._options
+        for field in table.schema:
+            if field.name in self._attributes and not is_readable(field.type):
+                raise DataError(unreadable_column(field.name, field.type)).about(column=field.name)
         return arrived(
             table,
             closed,

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from hamlet.errors import Diagnostic, near_miss
 from hamlet.frontend.reports import Reports
+from hamlet.input.widening import is_bytes
 from hamlet.streams.program.ir import Program, Scalar, Stream
 
 
@@ -70,7 +71,7 @@ def _fits(stream: Stream, found: pa.DataType) -> bool:
     kind = stream.type
     if not isinstance(kind, Scalar):
         return bool(pa.types.is_nested(found))
-    if kind.name == "Bytes" and (pa.types.is_binary(found) or pa.types.is_large_binary(found)):
+    if kind.name == "Bytes" and is_bytes(found):
         return True
     if kind.family == "String":
         return bool(text or pa.types.is_integer(found))

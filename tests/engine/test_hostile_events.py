@@ -76,6 +76,17 @@ def test_values_that_contradict_their_declaration(declared: str, value: Any) -> 
 def test_values_that_no_attribute_can_have(value: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         rows_of(SUM, pair(v=(None, value)))
+    engine = hamlet.Engine(hamlet.Workload.parse(SUM))
+    engine.push(pair(v=(None, 1))[:1])
+    with pytest.raises(DataError, match="attribute 'v'" if isinstance(value, int) else message):
+        engine.push(pair(v=(None, value))[1:])
+
+
+@pytest.mark.parametrize("value", [dt.time(1, 2), b"x", [1], {"a": 1}])
+def test_columns_of_other_types_are_no_matter_where_nobody_reads_them(value: Any) -> None:
+    events = pair(v=(value, value))
+    engine = hamlet.Engine(hamlet.Workload.parse(COUNT))
+    assert rows_of(COUNT, events) == engine.push(events) + engine.close()
 
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), float("nan"), np.float32("nan"), None])

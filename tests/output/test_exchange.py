@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -76,6 +77,14 @@ def test_numpy_looks_at_the_memory_of_the_table() -> None:
         assert np.shares_memory(found[name], table.column(name).chunk(0).to_numpy())
 
 
+def test_numpy_rounds_no_integers() -> None:
+    """Doubles hold NULL, and integers up to 2^53: larger ones are objects beside it."""
+    for large, kind in ((2**53, "f"), (2**53 + 1, "O"), (-(2**63), "O")):
+        found = arrays(pa.table({"n": [large, None, 1]}), {})["n"]
+        assert (found.dtype.kind, int(found[0])) == (kind, large)
+    assert arrays(pa.table({"n": pa.array([None], pa.int64())}), {})["n"].dtype.kind == "f"
+
+
 def test_timestamps_stay_timestamps() -> None:
     start = datetime.datetime(2024, 5, 1)
     events = pa.table(
@@ -104,6 +113,10 @@ def test_polars_reads_results_where_they_are() -> None:
     frame = polars.DataFrame(results())
     assert frame.shape == (22, 8)
     assert frame.filter(polars.col("g") == "x")["count"].to_list() == [str(2**195 - 1)]
+    wide = pa.table({"time": [1], "type": ["A"], "v": pa.array([Decimal("1.5")], pa.decimal256(60, 1))})
+    for count_type in ("auto", "int64"):
+        workload = hamlet.Workload.parse("RETURN v, COUNT(*) PATTERN A GROUP-BY v WITHIN 1 s")
+        assert hamlet.run(workload, wide, count_type=count_type).to_polars()["v"].to_list() == ["1.5"]
 
 
 def test_results_export_an_arrow_stream() -> None:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError
 from hamlet.input.buffers import filled, to_numpy
-from hamlet.input.widening import is_text
+from hamlet.input.widening import is_bytes, is_text
 from hamlet.streams.evaluate._words import Words
 from hamlet.streams.program import ir
 from hamlet.streams.program.tuples import digits_of, tuple_of
@@ -114,7 +114,7 @@ def _digits(column: pa.Array, stream: ir.Stream, source: str) -> pa.Array:
     if pa.types.is_null(column.type):
         return column
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    if not (is_text(kind) or is_bytes(kind)):
         raise _wrong(column.type, stream, source)
     try:
         return pa.array(
