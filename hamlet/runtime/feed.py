@@ -11,7 +11,7 @@ import pyarrow as pa
 from hamlet.errors import DataError, LateError
 from hamlet.input.csvform import Dropped
 from hamlet.input.live.arrow import ArrowStream
-from hamlet.input.live.line_times import sniffed
+from hamlet.input.live.line_times import no_events, sniffed
 from hamlet.input.live.lines import Lines
 from hamlet.input.live.table_lines import BadLineError
 from hamlet.runtime.tenant import LineParser, LogParser, Tenant
@@ -35,9 +35,11 @@ class BadRows:
 
     def take(self, name: str, line: int, reason: str) -> None:
         """A line that is no event."""
+        what, _, hint = reason.partition("\nhint: ")
         if not self.drops:
-            raise DataError(f"{name}:{line}: {reason}\nhint: --bad-rows drop leaves such lines out, and counts them")
-        self.dropped.add(f"{name}:{line}: {reason}")
+            hint = hint or "--bad-rows drop leaves such lines out, and counts them"
+            raise DataError(f"{name}:{line}: {what}\nhint: {hint}")
+        self.dropped.add(f"{name}:{line}: {what}")
 
 
 Take = Callable[[int, Any, str], None]  # the place of a tenant, events, and what they are called
@@ -151,6 +153,8 @@ class Feed:
     def _known(self, data: bytes) -> bool:
         """Open the stream once its form is known."""
         form = self.form
+        if not self._lines.offset and (found := no_events(self._begun + data)) is not None:
+            raise DataError(f"{self.name}: {found}")
         if form is None:
             form = sniffed(self._begun + data)
             if form is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
 import os
@@ -182,6 +184,44 @@ def test_what_never_comes_is_said(
     given(monkeypatch, line)
     assert main([*TASKS[task][0], "--input", "-", "--input-format", task.split()[1]]) == 0
     assert f"note: {said}\n" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("form", [[], ["--input-format", "csv"], ["--input-format", "json"], ["--bad-rows", "drop"]])
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (gzip.compress(b"time,type,x\n1,A,1\n"), "standard input: this is compressed; send what gunzip -c"),
+        (bz2.compress(b"time,type,x\n1,A,1\n"), "standard input: this is compressed; send what bunzip2 -c"),
+        ("time,type,x\n1,A,1\n".encode("utf-16"), "standard input: this is UTF-16 text; send it as UTF-8"),
+        (b"PAR1\x15\x04\x15", "standard input: this is Parquet"),
+        (b"ARROW1\0\0\xff\xff", "standard input: this is an Arrow file; send an Arrow stream"),
+    ],
+)
+def test_what_no_pipe_can_have(
+    data: bytes, told: str, form: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given(monkeypatch, data)
+    assert main(["run", "q.sase", "--input", "-", *form]) == 2
+    assert told in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["policy csv", "query csv", "specification csv", "pattern csv"])
+def test_lines_that_end_with_a_carriage_return_alone(
+    task: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command, header, line = TASKS[task]
+    given(monkeypatch, (header + line % (1, 1)).replace(b"\n", b"\r"))
+    assert main([*command, "--input", "-"]) == 2
+    assert "standard input:1: lines end with a carriage return alone" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_one_hint_about_a_bad_line(
+    drops: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given(monkeypatch, b"time,type,x\n1,A\n2,A,1\n")
+    assert main(["run", "q.sase", "--input", "-", *(["--bad-rows", "drop"] if drops else [])]) == (0 if drops else 2)
+    assert capfd.readouterr().err.count("--bad-rows") == (0 if drops else 1)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -17,7 +17,23 @@ from hamlet.language.moments import moment_of
 _POINT = re.compile(rb"\s*@\s*(-?\d+)")
 _WHOLE = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 Seconds = int | Fraction
+_COMPRESSED = "this is compressed; send what {} makes of it, or give the file by its name"
+_OTHERS = {  # how streams begin that a pipe cannot have, and what to do with them
+    b"\x1f\x8b": _COMPRESSED.format("gunzip -c"),
+    b"\x28\xb5\x2f\xfd": _COMPRESSED.format("zstd -dc"),
+    **{b"BZh%d1AY" % level: _COMPRESSED.format("bunzip2 -c") for level in range(1, 10)},
+    b"PAR1\x15": "this is Parquet, which cannot be read from its beginning on; give the file by its name",
+    b"ARROW1\0\0": "this is an Arrow file; send an Arrow stream (pyarrow.ipc.new_stream writes one)",
+    b"\xff\xfe": "this is UTF-16 text; send it as UTF-8",
+    b"\xfe\xff": "this is UTF-16 text; send it as UTF-8",
+}
+
 TimeText = Callable[[bytes], str | None]
+
+
+def no_events(data: bytes) -> str | None:
+    """What is wrong with a stream by its first bytes, where it holds neither lines nor an Arrow stream."""
+    return next((told for begin, told in _OTHERS.items() if data.startswith(begin)), None)
 
 
 def sniffed(data: bytes) -> str | None:

@@ -418,6 +418,8 @@ def header_of(line: bytes, delimiter: str | None, name: str) -> tuple[list[str],
         text = str(line, "utf-8").strip("\r\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{name}:1: the header is not UTF-8 text: {error.reason}") from error
+    if "\r" in text and '"' not in text:
+        raise DataError(f"{name}:1: lines end with a carriage return alone; end them with a newline (tr '\\r' '\\n')")
     if delimiter is None:
         delimiter = "," if "," in text else max(MARKS, key=text.count)
         delimiter = delimiter if delimiter in text else ","
