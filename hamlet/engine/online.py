@@ -290,7 +290,9 @@ class Engine(Monitor):
         """Push events; the rows that are ready are given as `QueryRows`, a piece per query."""
         self._refuse_replaced()
         with self._lock:
+            self._waiting.stop()
             self._take(events)
+            self._waiting.see(events)
             return self.drain()
 
     def advance_columns(self, time: Any) -> list[QueryRows]:
@@ -364,8 +366,8 @@ class Engine(Monitor):
             self._flush()
             return self._dicts()
         self._waiting.stop()
-        self._waiting.see(events)
         self._take(events)
+        self._waiting.see(events)
         if (self._waiting.unnoticed if self._gather is None else self._gather) and self._budget.limit is None:
             self._waiting.begin(events, self._executor, self._schema, self._buffer.seen, self._buffer.watermark)
         return self._dicts()

@@ -145,8 +145,8 @@ def _kept(values: pa.ChunkedArray, known: pa.DataType | None, unit: str) -> pa.C
         return in_seconds(values)
     if kind == FRACTION and pa.types.is_integer(known):
         ticks = values.cast(pa.int64())
-        odd = pc.not_equal(ticks, pc.multiply(pc.divide(ticks, _NANOSECONDS), _NANOSECONDS))
-        row = pc.index(odd, True).as_py() if unit == "s" else 0
+        whole = pc.multiply(pc.divide(ticks, _NANOSECONDS), _NANOSECONDS)
+        row = pc.index(pc.not_equal(ticks, whole) if unit == "s" else ticks.is_valid(), True).as_py()
         if row >= 0:
             were = f"and the events before have integers, in {unit}"
             raise NoTimeError(

@@ -36,6 +36,17 @@ def _kind_of(kind: type) -> str | None:
     return next((name for classes, name in _KINDS if issubclass(kind, classes)), None)
 
 
+def is_broken(text: str) -> bool:
+    """Whether a text is not Unicode, which no column can hold."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
 def column_of(
     values: Sequence[Any], name: str, first_event: int = 0, wide: bool = False, exact: bool = False
 ) -> pa.Array:

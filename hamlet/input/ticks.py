@@ -98,14 +98,31 @@ def reader_of(clock: Clock) -> Callable[[Any], int | None]:
     """What gives the ticks of an event's time at once, and None for one that takes a closer look.
 
     That is one that is no time of the column as Python mostly has it (an int, a float of seconds, a datetime that is
-    naive or of UTC, its ISO text), or one that ticks cannot hold.
+    naive or of UTC, its ISO text), one that ticks cannot hold, or one without a place in the zone of windows.
     """
-    if clock.is_fraction:
-        return _fraction
-    if not clock.is_timestamp:
-        return _whole
-    if clock.type.tz not in (None, "UTC") or clock.unit not in _PER_MICROSECOND or (clock.zone and not clock.type.tz):
-        return _never
+    least, most = _bounds_of(clock)
+    read: Callable[[Any], int | None] = _fraction
+    if clock.is_timestamp:
+        if clock.type.tz not in (None, "UTC") or clock.unit not in _PER_MICROSECOND:
+            return _never
+        if clock.zone and not clock.type.tz:
+            return _never
+        read = _timestamps_of(clock)
+    elif not clock.is_fraction:
+
+        def whole(time: Any) -> int | None:
+            return time if type(time) is int and least <= time <= most else None
+
+        return whole
+
+    def ticks(time: Any) -> int | None:
+        found = read(time)
+        return found if found is not None and least <= found <= most else None
+
+    return ticks
+
+
+def _timestamps_of(clock: Clock) -> Callable[[Any], int | None]:
     zone, more = (None if clock.type.tz is None else datetime.UTC), _PER_MICROSECOND[clock.unit]
     epoch = datetime.datetime(1970, 1, 1, tzinfo=zone)
 
@@ -119,8 +136,7 @@ def reader_of(clock: Clock) -> Callable[[Any], int | None]:
                 return None
         if type(time) is not datetime.datetime or time.tzinfo is not zone:
             return None
-        found = (time - epoch) // _MICROSECOND * more
-        return found if -MOST_TICKS <= found <= MOST_TICKS else None
+        return (time - epoch) // _MICROSECOND * more
 
     return ticks
 
@@ -134,19 +150,15 @@ def _never(_: Any) -> None:
     return None
 
 
-def _whole(time: Any) -> int | None:
-    return time if type(time) is int and -MOST_TICKS <= time <= MOST_TICKS else None
-
-
 def _fraction(time: Any) -> int | None:
-    if type(time) is not float or not -_MOST_SECONDS < time < _MOST_SECONDS:
+    if type(time) is not float or not -MOST_SECONDS < time < MOST_SECONDS:
         return None
     number = Decimal(repr(time)).scaleb(9)
     ticks = int(number)
     return ticks if ticks == number else None
 
 
-_MOST_SECONDS = MOST_TICKS // 10**9
+MOST_SECONDS = MOST_TICKS // 10**9
 
 
 def in_ticks(time: Any, clock: Clock, name: str) -> int:
@@ -188,13 +200,20 @@ def refuse_outside(clock: Clock, first: int, last: int) -> None:
     """Raise DataError unless times from `first` to `last` have a place in the time zone of windows, if there is one."""
     if clock.zone is None:
         return
-    per_second = clock.ticks_per_second
-    if first < FIRST * per_second or last >= BEYOND * per_second:
+    least, most = _bounds_of(clock)
+    if first < least or last > most:
         raise DataError(
             f"with the time zone {clock.zone}, times must be from 1970 on and before 2200\n"
             f"hint: integers in '{clock.column}' count from 1970 in the unit of --time-unit; leave --timezone out "
             "where they do not"
         )
+
+
+def _bounds_of(clock: Clock) -> tuple[int, int]:
+    """The first and the last time that an event may have, in ticks."""
+    if clock.zone is None:
+        return -MOST_TICKS, MOST_TICKS
+    return FIRST * clock.ticks_per_second, min(BEYOND * clock.ticks_per_second - 1, MOST_TICKS)
 
 
 def times_of(events: pa.Table | pa.RecordBatch, column: str) -> Int64Array:

@@ -13,7 +13,7 @@ from itertools import product
 from hamlet.input.columns import StringPool
 from hamlet.kernel.expression import Program
 from hamlet.language.automaton import templates
-from hamlet.language.conditions import references
+from hamlet.language.conditions import references, walk
 from hamlet.language.expression_types import times_as_compiled
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.query import (
@@ -21,6 +21,7 @@ from hamlet.language.query import (
     Condition,
     Duration,
     Expression,
+    Literal,
     Query,
     Reference,
     Shift,
@@ -195,6 +196,33 @@ def may_add_times(query: AnalysedQuery, schema: Schema, settled: bool) -> bool:
             if kind in TIMES or (kind is None and not settled):
                 return True
     return False
+
+
+def may_refuse(analysis: Analysis, schema: Schema) -> bool:
+    """Whether a predicate computes with times, or compares them, in a way that is an error at the first such event."""
+    for query in analysis.queries:
+        for conditions in (*query.local.values(), *query.adjacent.values()):
+            if not any(_may_be_time(part, query, schema) for each in conditions for part in walk(each)):
+                continue
+            kind = partial(_compiled_type_of, analysis, schema, query)
+            writer = ProgramWriter(kind, lambda _: True, StringPool(), times_as_compiled(query, schema))
+            writer.all_of(conditions, "")
+            if any(name == "refuse" for name, _, _ in writer.steps):
+                return True
+    return False
+
+
+def _compiled_type_of(
+    analysis: Analysis, schema: Schema, query: AnalysedQuery, reference: Reference
+) -> AttributeType | None:
+    return compiled_type(analysis, schema, query, reference.variable, reference.attribute)
+
+
+def _may_be_time(part: object, query: AnalysedQuery, schema: Schema) -> bool:
+    if isinstance(part, Reference):
+        kind = query.declared.get(part.variable, {}).get(part.attribute) or schema.type_of(part.attribute)
+        return kind in TIMES
+    return isinstance(part, Literal) and isinstance(part.value, Duration)
 
 
 @dataclass

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ TEXTS = (
     "RETURN COUNT(*) PATTERN SEQ(A, NOT B, A) WHERE [k] WITHIN 12 s; q2: RETURN MAX(A.v) PATTERN A WITHIN 7 s",
     "RETURN COUNT(*) PATTERN A+ WHERE PREV(A).v < A.v WITHIN 10 s",
     "RETURN COUNT(*) PATTERN A+ WHERE PREV(A).v * 2 - 1 < A.v WITHIN 10 s",
+    "RETURN COUNT(*) PATTERN A+ WHERE NEXT(A).time - A.time < 3 s WITHIN 10 s",
     "RETURN k, COUNT(*) PATTERN SEQ(A a+, B b) GROUP-BY k WITHIN SESSION 3 s",
     "RETURN COUNT(*) PATTERN A+ WITHIN SESSION 1 s; q2: RETURN k, MAX(A.v) PATTERN A GROUP-BY k WITHIN SESSION 6 s",
     "RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN SESSION 2 s; q2: RETURN MAX(A.v) PATTERN A WITHIN 7 s",
@@ -77,6 +81,7 @@ def test_what_has_to_be_seen_at_once() -> None:
         {**good, "k": "x\ud800"},
         {**good, "v": 2**70},
         {**good, "time": True},
+        {**good, "type": "\ud800"},
     ):
         engine = hamlet.Engine(workload)
         for event in (good, good, good):
@@ -92,6 +97,61 @@ def test_what_has_to_be_seen_at_once() -> None:
     engine.advance(50)
     with pytest.raises(hamlet.DataError, match="is late"):
         engine.push([{**good, "time": 40}])
+
+
+def outcomes(workload: hamlet.Workload, events: list[dict[str, Any]], **options: Any) -> list[Any]:
+    """What becomes of each push, and of the end."""
+    engine = hamlet.Engine(workload, **options)
+    told: list[Any] = []
+    for act in (*(partial(engine.push, [event]) for event in events), engine.close):
+        try:
+            told.append(act())
+        except hamlet.HamletError as error:
+            told.append(str(error))
+    return told
+
+
+START = datetime.datetime(2024, 1, 1)
+UTC_TIMES = [datetime.datetime(year, 1, 1, tzinfo=datetime.UTC) for year in (2024, 2024, 2100, 2250)]
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "options"),
+    [
+        ("EVENT A(d DURATION); RETURN SUM(A.d) PATTERN A", {"d": [1.5, 2.5, 1e300, math.inf, 1]}, {}),
+        ("EVENT A(d DURATION); RETURN COUNT(*) PATTERN A WHERE A.d * 1000000 > 5 s", {"d": [1.5, 2.5, 2e12, 1.0]}, {}),
+        ("RETURN COUNT(*) PATTERN A WHERE A.d > 1 s", {"d": [None, None, 2.5, 2.5, 2.5]}, {}),
+        ("RETURN COUNT(*) PATTERN A+ WHERE NEXT(A).time - A.time < A.d", {"d": [None, None, 2, 2, 2, 2]}, {}),
+        (
+            "RETURN COUNT(*) PATTERN A+ WHERE (NEXT(A).time - A.time) * 1000000 > 5 s",
+            {"time": [START + datetime.timedelta(days=day) for day in (0, 0, 3650, 3651, 3652)]},
+            {},
+        ),
+        ("RETURN COUNT(*) PATTERN A", {"time": UTC_TIMES}, {"timezone": "UTC"}),
+        ("RETURN COUNT(*) PATTERN A", {"time": [1, 1, 2**32, 2**40]}, {"timezone": "UTC"}),
+        ("RETURN COUNT(*) PATTERN A", {"time": [1, 1, 1.5, math.nan, 2]}, {"time_unit": "ms"}),
+    ],
+)
+def test_what_is_wrong_is_told_by_the_push_that_brings_it(
+    text: str, given: dict[str, list[Any]], options: dict[str, Any]
+) -> None:
+    workload = hamlet.Workload.parse(f"{text} WITHIN ALL")
+    ((name, values),) = given.items()
+    events = [{"time": START + datetime.timedelta(seconds=n), "type": "A", name: each} for n, each in enumerate(values)]
+    told = outcomes(workload, events, **options)
+    assert told == outcomes(workload, events, gather=False, **options)
+    assert any(isinstance(each, str) for each in told)
+
+
+def test_columns_between_single_events() -> None:
+    engine = hamlet.Engine(hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 10 s"))
+    event = {"time": 1, "type": "A"}
+    engine.push([event])
+    engine.push_columns([{**event, "time": 100}])
+    with pytest.raises(hamlet.DataError, match="is late"):
+        engine.push([{**event, "time": 5}])
+    engine.push([{**event, "time": 101}])
+    assert [row["count"] for row in engine.close()] == [2]
 
 
 def test_events_that_are_changed_afterwards() -> None:

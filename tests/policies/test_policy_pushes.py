@@ -113,3 +113,11 @@ def test_a_save_has_the_columns_of_held_rows() -> None:
             [{"time": 10, "type": "q", "a": value}]
         )
         assert again.close() == monitor.close()
+
+
+@pytest.mark.parametrize("time_points", ["step", "event"])
+def test_events_without_a_type_are_time_points(time_points: Any) -> None:
+    monitor = Monitor(Policy.parse("q(x) AND PREV TRUE AND ONCE p(x)", signature=SIGNATURE), time_points=time_points)
+    events: list[Event] = [{"time": 1}, {"time": 2, "type": "p", "a": 5}, {"time": 3}, {"time": 4, "type": "q", "a": 5}]
+    rows = [row for event in events for row in monitor.push([event])] + monitor.close()
+    assert [(row["time_point"], row["x"]) for row in rows] == [(3, 5)]

@@ -7,23 +7,24 @@ window as long as time stays in a pane, and no session that is due later: it may
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from math import gcd
+from collections.abc import Callable, Collection, Iterable
+from math import gcd, inf
 from typing import Any
 
 from hamlet.engine.executor import Executor
-from hamlet.input.ticks import reader_of
+from hamlet.input.records import is_broken
+from hamlet.input.ticks import MOST_SECONDS, reader_of
 from hamlet.language.conditions import references, walk
-from hamlet.language.query import Binary, Expression, Literal, Reference, Unary
+from hamlet.language.query import Binary, Duration, Expression, Literal, Reference, Unary
 from hamlet.language.schema import Schema
+from hamlet.planner.compile import may_refuse
 from hamlet.planner.workload import Workload
 
 MOST = 4096  # events that wait at once
 FEW = 8  # events of a push that may wait
 _PLAIN = (int, float, str, bool, type(None))
 _FAR = 1 << 61
-_LONE = re.compile("[\ud800-\udfff]")  # what no column of texts can hold
+_LONG = MOST_SECONDS  # of attributes whose numbers are seconds, so that ticks of any unit can hold them
 _SIZES = [1 << bits for bits in (53, 40, 30, 24, 20, 15, 10)]  # of integers that conditions compute with
 
 
@@ -46,12 +47,14 @@ class Waiting:
         self.events: list[dict[str, Any]] = []
         self.due = False
         self._time = time_column
+        self._analysis = workload.analysis
         types = {kind for query in workload.analysis.queries for kind in query.types.values()}
         self._fits = types.isdisjoint(workload.names)
         asked = [query.condition for query in workload.queries if query.condition is not None]
         computed = [part for each in asked for part in walk(each) if isinstance(part, (Binary, Unary))]
-        self._computed = {each.attribute for part in computed for each in references(part)}
-        self._small = _largest_safe(computed)
+        self._lengths = workload.durations
+        self._small = _largest_safe(computed, {time_column, *self._lengths})
+        self._computed = {each.attribute for part in computed for each in references(part)} - {time_column}
         self._shape: tuple[Any, ...] | None = None  # names and classes of the attributes of the last event
         self._last = 0  # its time
         self._behind = 0  # how far the time that no event comes before is behind
@@ -59,6 +62,7 @@ class Waiting:
         self._gap: int | None = None  # the least of sessions
         self._until = 0  # when a session may end
         self._schema: Schema | None = None
+        self._refuses = False  # whether a predicate may be an error, by the schema
         self._ticks: Callable[[Any], int | None]  # of a time, by the schema
 
     @property
@@ -76,11 +80,12 @@ class Waiting:
         shape: list[Any] = []
         for name, value in event.items():
             kind = type(value)
-            if name != self._time:
-                if kind not in _PLAIN or (kind is int and not -_FAR < value < _FAR):
-                    return None
-                if kind is str and not value.isascii() and _LONE.search(value):
-                    return None
+            if name != self._time and kind not in _PLAIN:
+                return None
+            if (kind is int and not -_FAR < value < _FAR) or (kind is str and is_broken(value)):
+                return None
+            if name in self._lengths and kind in (int, float) and not -_LONG < value < _LONG:
+                return None
             shape.append(name)
             shape.append(kind)
         return tuple(shape)
@@ -92,7 +97,7 @@ class Waiting:
                 return False
             for name in self._computed:
                 value = event.get(name)
-                if type(value) is int and not -self._small <= value <= self._small:
+                if type(value) not in _PLAIN or (type(value) is int and not -self._small <= value <= self._small):
                     return False
         return True
 
@@ -105,6 +110,9 @@ class Waiting:
             return
         if schema is not self._schema:
             self._schema, self._ticks = schema, reader_of(schema.clock)
+            self._refuses = may_refuse(self._analysis, schema)
+        if self._refuses:
+            return
         last = events[-1] if isinstance(events, list) and events else None
         if watermark > seen or type(last) is not dict or self._ticks(last.get(self._time)) != seen:
             return
@@ -150,25 +158,30 @@ class Waiting:
         return events
 
 
-def _largest_safe(computed: Iterable[Expression]) -> int:
-    """The largest integer that conditions may compute with so that none of their parts needs 64 bits; -1 for none."""
+def _largest_safe(computed: Iterable[Expression], times: Collection[str]) -> int:
+    """The largest integer that conditions may compute with so that none of their parts needs 64 bits; -1 for none.
+
+    Attributes among `times` have as many ticks as may be.
+    """
     parts = list(computed)
-    return next((size for size in _SIZES if all(_largest(each, size) < _FAR for each in parts)), -1)
+    return next((size for size in _SIZES if all(_largest(each, size, times) < 4 * _FAR for each in parts)), -1)
 
 
-def _largest(part: Expression, size: int) -> int | float:
+def _largest(part: Expression, size: int, times: Collection[str]) -> int | float:
     """How large an expression is at most, where no attribute is larger than `size`."""
     match part:
         case Literal(value=bool() | int() | float() as value):
             return abs(value)
-        case Reference():
-            return size
+        case Literal(value=Duration() as length):
+            return float(length.seconds) * 1e9
+        case Reference(attribute=name):
+            return _FAR if name in times else size
         case Unary(operand=operand):
-            return _largest(operand, size)
+            return _largest(operand, size, times)
         case Binary(operator="+" | "-", left=left, right=right):
-            return _largest(left, size) + _largest(right, size)
+            return _largest(left, size, times) + _largest(right, size, times)
         case Binary(operator="*", left=left, right=right):
-            return _largest(left, size) * _largest(right, size)
+            return _largest(left, size, times) * _largest(right, size, times)
         case Binary(operator="/" | "%", left=left):
-            return _largest(left, size)
-    return _FAR
+            return _largest(left, size, times)
+    return inf

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hamlet.input.records import is_broken
 from hamlet.input.ticks import reader_of, times_of
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
@@ -200,7 +201,7 @@ class Arriving:
                     return None
                 codes.append(value)
             else:
-                if value != value or (kind is str and not value.isascii() and _is_broken(value)):
+                if value != value or (kind is str and is_broken(value)):
                     return None
                 codes.append(self._pool.code(value))
         return time, reading, tuple(codes)
@@ -216,7 +217,7 @@ class Arriving:
                     return False
                 if type(value) is int and not -POOLED < value < POOLED:
                     return False
-                if type(value) is str and _is_broken(value):
+                if type(value) is str and is_broken(value):
                     return False
         return True
 
@@ -227,7 +228,7 @@ class Arriving:
 
     def _reading(self, name: str) -> Reading | None:
         """How events of a type are read; None where they are not, or more than once."""
-        if _is_broken(name):
+        if is_broken(name):
             return None
         keys = [each for each in self._signature if each.name == name and (each.name, each.arity) in self._wanted]
         if not keys:
@@ -247,12 +248,3 @@ class Arriving:
 
 def _time_of(arrived: Arrived) -> int:
     return arrived[0]
-
-
-def _is_broken(text: str) -> bool:
-    """Whether a text is not Unicode."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False

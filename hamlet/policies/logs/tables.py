@@ -204,7 +204,8 @@ class Tables:
         inside = self._inside(times)
         self.events += inside[1] - inside[0]
         relations = {}
-        types = batch.column(self._type)
+        typed = self._type in batch.schema.names  # dicts may all be without a type
+        types = batch.column(self._type) if typed else pa.nulls(len(batch), pa.string())
         codes, names = _types_of(types)
         for each in self._predicates:
             if each.name in names:
