@@ -362,21 +362,34 @@ CHOICES = (
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])
-def test_a_specification_chooses_events_of_a_pipe(
-    form: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("command", [["monitor", "t.lola", "--values"], ["run", "t.sase"], ["monitor", "t.mfotl"]])
+def test_events_of_a_pipe_are_chosen_as_those_of_a_file(
+    command: list[str], form: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "t.lola").write_text("input x: Int64, s: String  output n := n.offset(by: -1).defaults(to: 0) + x")
+    (folder / "t.sase").write_text("RETURN s, COUNT(*), SUM(A.x) AS n PATTERN A+ GROUP-BY s WITHIN 5 s")
+    (folder / "t.mfotl").write_text("A(x, s) AND ONCE[0,2] EXISTS y. A(y, s) AND y > x")
+    (folder / "t.sig").write_text("A(x: int, s: string)")
+    if command[1] == "t.mfotl":
+        command = [*command, "--signature", "t.sig"]
     lot = random.Random(form)
-    names = ("time", "x", "s", "o", "w")
+    names = ("time", "type", "x", "s", "o", "w")
     rows = [
-        (at // 3, lot.randrange(9), lot.choice("abc"), lot.randrange(5), lot.choice([2, 7] if at < 9 else [1.5, 2]))
+        (
+            at // 3,
+            "A",
+            lot.randrange(9),
+            lot.choice("abc"),
+            lot.randrange(5),
+            lot.choice([2, 7] if at < 9 else [1.5, 2]),
+        )
         for at in range(60)
     ]
     text = ",".join(names) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
     if form == "json":
         text = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
     (folder / "t").write_text(text)
-    common = ["monitor", "t.lola", "--values", "--output", "-", "--quiet", "--input-format", form]
+    common = [*command, "--output", "-", "--quiet", "--input-format", form]
     for chosen in CHOICES:
         assert main([*common, *chosen, "--input", "t"]) == 0
         expected = capfd.readouterr().out
@@ -385,7 +398,10 @@ def test_a_specification_chooses_events_of_a_pipe(
             given(monkeypatch, text.encode(), size)
             assert main([*common, *chosen, "--input", "-"]) == 0
             assert capfd.readouterr().out == expected, chosen
-    for wrong, said in ((["--order-column", "nope"], "no order column"), (["--where", "time > 3"], "cannot speak of")):
+    wrongs = [(["--order-column", "nope"], "nope")]
+    if "t.lola" in command:
+        wrongs.append((["--where", "time > 3"], "cannot speak of"))
+    for wrong, said in wrongs:
         given(monkeypatch, text.encode())
         assert main([*common, *wrong, "--input", "-"]) == 2
         assert said in capfd.readouterr().err
