@@ -56,7 +56,7 @@ class CsvFile:
     path : pathlib.Path
         May end in .gz, .bz2 or .zst.
     key : SortKey
-        The time column, which must not widen to text, and the order column.
+        The time column, which must not widen to text, and the order column; `SortKey.among` the names of the header.
     type_column : str
         The column of the event types, which is text whatever it looks like.
     form : CsvForm, optional
@@ -185,6 +185,7 @@ class CsvFile:
             self._raise_unreadable(error)
         if (repeated := repeated_column(names)) is not None:
             raise DataError(f"{self.name}: {repeated}")
+        self._key = self._key.among(names)
         if self._key.time not in names:
             self._look_at_header(names)
         types = {field.name: preferred(field.type) for field in schema if field.name}  # spreadsheets give empty columns

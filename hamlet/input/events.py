@@ -25,9 +25,8 @@ from hamlet.input.clocked import clocked
 from hamlet.input.columns import values_of
 from hamlet.input.csvform import CsvForm
 from hamlet.input.durations import Durations, is_seconds, with_durations
-from hamlet.input.files import lacking, leaves, open_paths, refuse_urls
+from hamlet.input.files import key_of, lacking, leaves, open_paths, refuse_urls
 from hamlet.input.files_protocol import Reader
-from hamlet.input.headers import names_at
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.missing import MissingColumns, missing_column
 from hamlet.input.moments import with_moments
@@ -392,8 +391,8 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
     refuse_urls(source)
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if isinstance(paths, (list, tuple)) and paths and all(isinstance(each, (str, os.PathLike)) for each in paths):
-        key = key.among(names_at(paths, input_format, form))
-        return key, open_paths([Path(each) for each in paths], key, type_column, input_format, form), True
+        reader = open_paths([Path(each) for each in paths], key, type_column, input_format, form)
+        return key_of(reader, key), reader, True
     if type(source).__module__ == "pyarrow._dataset" and not hasattr(source, "schema"):
         source = source.to_reader()  # of a scanner
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs

@@ -9,7 +9,7 @@ import glob
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +48,30 @@ def open_paths(
     paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None = None, form: CsvForm | None = None
 ) -> Reader:
     """A reader of several files and folders, one after the other; raises as `open_path`."""
-    opened = [open_path(path, key, type_column, input_format, form) for path in paths]
+    opened = _opened(paths, key, type_column, input_format, form)
     readers = [each for reader in opened for each in (reader.readers if isinstance(reader, Folder) else [reader])]
     shown = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return opened[0] if len(opened) == 1 else Folder(shown, readers, key.time, _missing_of(form))
+    clock = key_of(opened[0], key).time
+    return opened[0] if len(opened) == 1 else Folder(shown, readers, clock, _missing_of(form))
+
+
+def _opened(
+    paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None
+) -> list[Reader]:
+    """Readers of each, all with the time column of the first."""
+    found: list[Reader] = []
+    for path in paths:
+        found.append(open_path(path, key, type_column, input_format, form))
+        key = key_of(found[0], key)
+    return found
+
+
+def key_of(reader: Reader, key: SortKey) -> SortKey:
+    """The key with the time column that the first file of a reader has (`SortKey.among`)."""
+    first: Any = reader
+    while not isinstance(first, (CsvFile, JsonFile, ParquetFile)):
+        first = first.readers[0] if isinstance(first, Folder) else first.reader
+    return replace(key, time=first.key.time) if isinstance(first, JsonFile) else key.among(first.schema.names)
 
 
 def _missing_of(form: CsvForm | None) -> str | None:
@@ -127,6 +147,7 @@ def open_path(
         if kind == "parquet":
             own = {name: kind for name, kind in (known or {}).items() if name != key.time or kind != FRACTION}
             found = ParquetFile(path, own)
+            key = key.among(found.schema.names)
             reader = clocked(found, key.time)
             drops = form is not None and form.drops and (reader is not found or found.may_lack(key.names))
             return timed(reader, key) if drops else reader
@@ -229,12 +250,13 @@ def _open_below(
 ) -> Reader:
     """Files whose folders below a root may be columns."""
     values = [values_in(file, root) for file in found]
-    readers: list[Reader] = []
     types = types_of(values)
-    for file, each in zip(found, values, strict=True):
-        reader = open_path(file, key, type_column, input_format, form)
-        readers.append(InFolders(reader, each, types) if each else reader)
-    return readers[0] if len(readers) == 1 else Folder(shown, readers, key.time, _missing_of(form))
+    readers = [
+        InFolders(reader, each, types) if each else reader
+        for reader, each in zip(_opened(found, key, type_column, input_format, form), values, strict=True)
+    ]
+    clock = key_of(readers[0], key).time
+    return readers[0] if len(readers) == 1 else Folder(shown, readers, clock, _missing_of(form))
 
 
 class ParquetFile:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
+
+from hamlet.frontend.time_column import time_column_in
 
 MOST_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
 
@@ -39,6 +43,16 @@ def object_of(line: bytes) -> dict[str, Any]:
     if isinstance(found, list):
         raise ValueError("the line holds a list; JSON lines have one object per line, without [ ] around them all")
     raise ValueError(f"the line holds {brief(found)}; each line must hold one JSON object")
+
+
+def first_names(lines: Iterable[bytes]) -> list[str]:
+    """The names of the first event that has a time; a line that holds no event is passed over."""
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            event = object_of(line)
+            if time_column_in(event) is not None:
+                return list(event)
+    return []
 
 
 class _TwiceError(ValueError):

@@ -22,7 +22,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvform import Dropped
 from hamlet.input.input_schema import other_type
-from hamlet.input.json_line import MOST_BRACKETS, brackets_in, brief, object_of
+from hamlet.input.json_line import MOST_BRACKETS, brackets_in, brief, first_names, object_of
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.moments import FORMS, NUMBER, NoTimeError, as_seconds, clock_of, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
@@ -30,6 +30,7 @@ from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, wi
 
 _CHUNK = 1 << 23  # bytes
 _LONGEST_LINE = 1 << 28  # bytes
+_MOST_LINES = 100  # that are looked at for one with a time
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _BEYOND_64_BITS = 2.0**63
@@ -52,13 +53,20 @@ class JsonFile:
         Types of attributes in files that were read before: a value of another type is an error.
     drops : bool
         Whether bad lines (`hamlet.input.jsonbad`) are left out, in place of an error.
+
+    Attributes
+    ----------
+    key : SortKey
+        With the time column that the first events have (`SortKey.among`).
     """
 
     def __init__(
         self, path: Path, key: SortKey, known: Mapping[str, pa.DataType] | None = None, *, drops: bool = False
     ) -> None:
         self.name = str(path)
-        self._key = key
+        self._bad: BadLines | None = None
+        _, chunk = next(self._chunks(), (1, b""))
+        self.key = key = key.among(first_names(chunk.split(b"\n", _MOST_LINES)[:_MOST_LINES]))
         self._parsed: dict[str, pa.DataType] = {}  # columns that come as text: the timestamps that it means
         self._moments: dict[str, pa.DataType | None] = {}  # attributes that come as text, likewise; None: it is text
         self._seconds: set[str] = set()  # columns that a chunk holds as timestamps
@@ -88,7 +96,7 @@ class JsonFile:
 
     def _survey_all(self, known: Mapping[str, pa.DataType]) -> OrderCheck:
         """The first pass."""
-        check = OrderCheck(self._key)
+        check = OrderCheck(self.key)
         for line, chunk in self._chunks():
             if self._bad is None:
                 self._survey(chunk, line, check)
@@ -128,7 +136,7 @@ class JsonFile:
         found = self._types.get(name)
         if found is None:
             return
-        if kind == FRACTION and name == self._key.time and (found == FRACTION or pa.types.is_integer(found)):
+        if kind == FRACTION and name == self.key.time and (found == FRACTION or pa.types.is_integer(found)):
             self._types[name] = FRACTION
             return
         if is_text(kind) and (is_text(found) or pa.types.is_timestamp(found)):  # text that looks like a time is text
@@ -188,7 +196,7 @@ class JsonFile:
             self._refuse_long_integers(table, chunk, line)
         for field in table.schema:
             known = self._types.get(field.name, pa.null())
-            wide = (widen_clocks if field.name == self._key.time else widen)(known, field.type)
+            wide = (widen_clocks if field.name == self.key.time else widen)(known, field.type)
             if wide is None and {is_text(known), is_text(field.type)} == {True, False}:
                 other = field.type if is_text(known) else known
                 wide = pa.string() if pa.types.is_timestamp(other) else None  # some text happens to look like a time
@@ -200,7 +208,7 @@ class JsonFile:
 
     def _with_fractions(self, table: pa.Table, chunk: bytes, line: int) -> pa.Table:
         """A chunk's table with times that have a fraction as seconds, all their digits read."""
-        time = self._key.time
+        time = self.key.time
         place = table.schema.get_field_index(time)
         kind = table.schema.field(place).type if place >= 0 else pa.null()
         if not (pa.types.is_floating(kind) or (self._fractions and pa.types.is_integer(kind))):
@@ -225,7 +233,7 @@ class JsonFile:
     def _look_at_attributes(self, table: pa.Table) -> None:
         """See which attributes that come as text hold timestamps only."""
         for name, texts in zip(table.schema.names, table.columns, strict=True):
-            if name in self._key.names or self._moments.get(name, TIMES[0]) is None:
+            if name in self.key.names or self._moments.get(name, TIMES[0]) is None:
                 continue
             if pa.types.is_timestamp(texts.type):
                 self._seconds.add(name)
@@ -244,17 +252,17 @@ class JsonFile:
         return found
 
     def _look_at_keys(self, table: pa.Table, line: int, check: OrderCheck) -> None:
-        for name in self._key.names:
+        for name in self.key.names:
             kind = self._types.get(name)
             if kind is not None and is_text(kind) and name not in self._parsed:
                 self._parsed[name] = self._time_type(table, name, line)
-        present = [name for name in self._key.names if name in table.schema.names]
+        present = [name for name in self.key.names if name in table.schema.names]
         table = self._with_times(table.select(present), line)
         types = {field.name: field.type for field in table.schema}
-        for name in self._key.names:
+        for name in self.key.names:
             if pa.types.is_null(types.get(name, pa.null())):
                 self._absent.setdefault(name, line)
-        if all(is_clock(types.get(name, pa.null())) for name in self._key.names):
+        if all(is_clock(types.get(name, pa.null())) for name in self.key.names):
             check.feed(table)
         else:
             check.rows += table.num_rows  # whoever opens the events says what is wrong with the columns
@@ -262,7 +270,7 @@ class JsonFile:
     def _time_type(self, table: pa.Table, name: str, line: int) -> pa.DataType:
         texts = table.column(name)
         first = pc.first(texts).as_py() if is_text(texts.type) else None
-        if name == self._key.time and first is not None and NUMBER.fullmatch(first):
+        if name == self.key.time and first is not None and NUMBER.fullmatch(first):
             return clock_of(texts).type if self._are_times(texts) else FRACTION
         if not is_text(texts.type):
             raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
@@ -295,7 +303,7 @@ class JsonFile:
 
     def _raise_bad_seconds(self, chunk: bytes, line: int) -> None:
         """The error for the first line whose time nanoseconds cannot hold; none where there is no such line."""
-        time = self._key.time
+        time = self.key.time
         for number, text in enumerate(chunk.split(b"\n"), line):
             value = json.loads(text, parse_float=Decimal).get(time) if text.strip() else None
             try:

@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.functions import col, create_map, lit
@@ -54,7 +53,7 @@ from hamlet.spark.online import QueryWork, met
 from hamlet.spark.packets import from_bytes
 from hamlet.spark.rows import Presenter, Tallied, result_batches, write_files
 from hamlet.spark.scaling import STATE, Plan, loaded
-from hamlet.spark.session import guarded
+from hamlet.spark.session import guarded, task_number
 from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
@@ -105,9 +104,7 @@ def packets_of(work: Work, events: DataFrame) -> DataFrame:
     """The events of slices, as `hamlet.spark.sliced.PACKED`."""
 
     def task(batches: Batches) -> Batches:
-        context = TaskContext.get()
-        assert context is not None
-        return work.packed(context.partitionId(), batches)
+        return work.packed(task_number(), batches)
 
     return mapped(events, task, from_arrow_schema(PACKED))
 
@@ -465,8 +462,6 @@ def written(sink: Sink, folder: Path, head: str, frame: DataFrame) -> Counts:
 
 def _write_part(sink: Sink, folder: str, head: str, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The files of a task, and what its rows have counted."""
-    context = TaskContext.get()
-    assert context is not None
     events = late = 0
     loads: Counter[int] = Counter()
 
@@ -479,7 +474,7 @@ def _write_part(sink: Sink, folder: str, head: str, batches: Batches) -> Iterato
                 loads[cell] += load
             yield each
 
-    rows = sink.write(folder, f"{head}{context.partitionId():05}", counted())
+    rows = sink.write(folder, f"{head}{task_number():05}", counted())
     found = [pa.array([each]) for each in (events, late, rows)]
     given = pa.array([list(loads.items())], pa.map_(pa.int32(), pa.int64()))
     yield pa.RecordBatch.from_arrays([*found, given], ["events", "late_events", "rows", "loads"])

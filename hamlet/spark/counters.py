@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any, TypeVar
 
-from pyspark import SparkContext, TaskContext
+from pyspark import SparkContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from hamlet.findings import Tally
@@ -14,6 +14,7 @@ from hamlet.language.schema import Clock, Schema
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
 from hamlet.parallel.routing.placement import Balance
+from hamlet.spark.session import task_number
 from hamlet.spark.tasks import Noted
 
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
@@ -52,9 +53,8 @@ def stats_of(context: SparkContext) -> Accumulator[Stats]:
 
 def counted(stats: Accumulator[Stats] | None, counters: Mapping[tuple[str, int], Counters]) -> None:
     """Add what a task has counted, by (what, number)."""
-    context = TaskContext.get()
-    if stats is not None and context is not None:
-        stats.add({(*key, context.partitionId()): each for key, each in counters.items()})
+    if stats is not None:
+        stats.add({(*key, task_number()): each for key, each in counters.items()})
 
 
 def summed(stats: Stats, slices: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pyspark.sql.functions import expr
 
 from hamlet.output.fitting import DECIMAL, INT64, REAL, TEXT, holding, is_counted, is_real, largest_of, type_note
 from hamlet.output.query_rows import ResultColumn
+from hamlet.spark.frames import quoted
 from hamlet.spark.job import ROW, Job
 from hamlet.spark.rows import Presenter
 from hamlet.spark.slices import Batches, mapped
@@ -52,19 +53,15 @@ def as_numbers(frame: DataFrame, queries: Sequence[Sequence[ResultColumn]]) -> t
     if not names:
         return frame, []
     # The text is of integers or, with floats, as 3.0 and 1.2345678901234567e+456, all of which a decimal reads.
-    found = frame.agg(*(expr(each) for name in names for each in _measures(_quoted(name)))).first()
+    found = frame.agg(*(expr(each) for name in names for each in _measures(quoted(name)))).first()
     assert found is not None, "an aggregate over all rows has one row"
     chosen: dict[str, str] = {}
     for place, name in enumerate(names):
         sums = {is_real(each) for each in counted if each.name == name}
         chosen[name] = _chosen(sums, *found[3 * place : 3 * place + 3])
-    columns = [expr(_as(_quoted(name), chosen.get(name, TEXT))).alias(name) for name in frame.columns]
+    columns = [expr(_as(quoted(name), chosen.get(name, TEXT))).alias(name) for name in frame.columns]
     notes = (type_note(None, name, kind) for name, kind in chosen.items())
     return frame.select(*columns), [each for each in notes if each is not None]
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
 
 
 def _measures(name: str) -> tuple[str, str, str]:

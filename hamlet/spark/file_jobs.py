@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame, SparkSession
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.engine.where import chosen_events
-from hamlet.errors import UnsupportedError
 from hamlet.input.events import EventSource, open_events
 from hamlet.output.place import check_beside, staged
 from hamlet.planner.workload import Workload
@@ -31,7 +30,7 @@ from hamlet.spark.following import Prepare, Prepared, followed
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.layers import LAYERED, Done, is_layered
+from hamlet.spark.layers import Done, is_layered
 from hamlet.spark.online import QueryWork
 from hamlet.spark.options import (
     Batch,
@@ -182,8 +181,6 @@ def _submit_queries(
         read = events.load(spark)
         chosen = replace(chosen, run=for_columns(chosen.run, read.events.names))
         if is_layered(workload):
-            if choice.has_period:
-                raise UnsupportedError(LAYERED)
             return _logged(submit_layers(workload, read, chosen, place, traced, about, stages, began))
         job = Job(workload, read.events, chosen.run, chosen.partitions, ", ".join(sources))
         stats = stats_of(context)
@@ -202,12 +199,8 @@ def _submit_queries(
             seen = read.rows if choice.is_all else events_seen(stats.value)
             counters = summed(stats.value, job.partitions if decision.cut is None else 0)
             counters |= {"events": seen, "products": decision.stats, "semijoin": keys}
-            notes = []
-            if events.left_out is not None and (skipped := events.left_out.sentence()) is not None:
-                counters["row_groups"] = {"all": events.left_out.all, "skipped": events.left_out.skipped()}
-                notes = [skipped]
             done = [Done(job, rows, stats)]
-            found = told(workload, read, done, stats, counters, files, notes, chosen, about, stages, began)
+            found = told(workload, read, done, stats, counters, files, [], chosen, about, stages, began)
     return _logged(found)
 
 

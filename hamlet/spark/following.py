@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -213,7 +213,7 @@ def follow(
     chosen : Follow
     reading : Reading
     columns : callable
-        From the first file, the columns that are read and their types.
+        From the first file, the columns that are read and their types; the time comes first.
     plan : callable
         From the events, and the number of cells, what runs.
     sink : callable
@@ -223,10 +223,11 @@ def follow(
 
     def opened(checkpoint: str) -> Prepare:
         known = kept_columns(checkpoint, lambda: columns(reading.open(event_files(path)[0])))
+        settled = replace(reading, key=replace(reading.key, time=known.names[0]))
 
         def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:
             def arrived(skip: Sequence[str]) -> Events:
-                frame = arriving(spark, path, chosen.files_per_batch, reading, known, telling, skip)
+                frame = arriving(spark, path, chosen.files_per_batch, settled, known, telling, skip)
                 return Events(frame, tuple(known.names), known)
 
             work = plan(arrived(()), cells)

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions, options_of
-from hamlet.errors import OptionError, UnsupportedError
+from hamlet.errors import OptionError
 from hamlet.frontend.time_column import TIME, settled
 from hamlet.input.ticks import Lateness
 from hamlet.planner.workload import Workload, workload_of
@@ -26,7 +26,7 @@ from hamlet.spark.counts import as_numbers
 from hamlet.spark.findings import of_layers, of_stream, warnings_of
 from hamlet.spark.frames import events_of
 from hamlet.spark.job import Job
-from hamlet.spark.layers import LAYERED, is_layered, layers, union_of
+from hamlet.spark.layers import chosen_events, is_layered, layers, union_of
 from hamlet.spark.look import Choice
 from hamlet.spark.options import PRODUCTS, Products, check_partitions
 from hamlet.spark.patterns import sql
@@ -133,11 +133,10 @@ def run(
     chosen = for_columns(chosen, events.columns)
     began = time.perf_counter()
     with translated():
-        choice = Choice(where, since, until)
+        choice, given = Choice(where, since, until), events_of(events, chosen)
         if is_layered(workload_of(workload)):
-            if not choice.is_all:
-                raise UnsupportedError(LAYERED)
-            done = list(layers(workload, events, chosen, partitions, balance=balance))
+            given = chosen_events(workload, given, chosen, choice)
+            done = list(layers(workload, given, chosen, partitions, balance=balance))
             found = union_of(done, workload.names)
             if lazy:
                 return cast(ResultFrame, found)
@@ -145,7 +144,7 @@ def run(
             noted, tallies = of_layers(done, workload.names)
             said = warnings_of(workload, done[0].job, noted, tallies)
             return _told(found, dict(noted.paths) | {"rows": sum(each.rows for each in tallies)}, said, began)
-        job = Job(workload, events_of(events, chosen), chosen, partitions)
+        job = Job(workload, given, chosen, partitions)
         if not choice.is_all:
             job.look(choice)
         stats = None if lazy else stats_of(events.sparkSession.sparkContext)

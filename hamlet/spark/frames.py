@@ -63,6 +63,16 @@ class Events:
         return self.frame.select(*(self.columns[name][0] for name in names))
 
 
+def quoted(name: str) -> str:
+    """A name as Spark's identifier."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def named(name: str) -> Column:
+    """The column of a name."""
+    return col(quoted(name))
+
+
 def events_of(frame: DataFrame, options: ColumnOptions) -> Events:
     """The events of a DataFrame."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,8 @@ from pyspark.sql.types import (
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
 from hamlet.input.durations import with_durations
-from hamlet.input.files import Folder, lacking, leaves, open_paths
+from hamlet.input.files import Folder, key_of, lacking, leaves, open_paths
 from hamlet.input.formats import format_of
-from hamlet.input.headers import names_at
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period
@@ -76,6 +75,8 @@ class Loaded:
         All columns of the input, where the events have only those that are read.
     notes : sequence of str
         What to know of the input: rows that were dropped.
+    left_out : RowGroups or None
+        The row groups of local files; nobody here knows which others Spark does not read.
     """
 
     events: Events
@@ -83,6 +84,7 @@ class Loaded:
     is_parquet: bool
     schema: Schema | None = None
     notes: Sequence[str] = ()
+    left_out: RowGroups | None = None
 
 
 def local_path(source: str) -> Path | None:
@@ -128,15 +130,7 @@ def sources_of(source: str | Sequence[str]) -> list[str]:
 
 
 class Elsewhere:
-    """Events that only Spark can reach; it says what they are.
-
-    Attributes
-    ----------
-    left_out : None
-        Nobody here knows which row groups Spark does not read.
-    """
-
-    left_out: RowGroups | None = None
+    """Events that only Spark can reach; it says what they are."""
 
     def __init__(self, sources: Sequence[str], options: QueryJob) -> None:
         self._sources = list(sources)
@@ -196,11 +190,10 @@ class LocalFiles:
 
     def __init__(self, paths: Sequence[Path], workload: Workload, job: QueryJob) -> None:
         input_format, form, choice = job.input_format, job.form, job.choice
-        options = for_columns(job.run, names_at(paths, input_format, form))
-        self._given = list(paths)
-        self._key = SortKey(options.time_column, options.order_column)
-        self._options = options
-        reader = open_paths(paths, self._key, options.type_column, input_format, form)
+        key = SortKey(job.run.time_column, job.run.order_column)
+        reader = open_paths(paths, key, job.run.type_column, input_format, form)
+        self._given, self._key = list(paths), key_of(reader, key)
+        self._options = options = replace(job.run, time_column=self._key.time)
         self._files = list(leaves(reader))
         seconds = () if any(each.is_parquet for each in self._files) else tuple(workload.durations)
         self._reading = Reading(self._key, options.type_column, input_format, form, seconds)
@@ -237,14 +230,12 @@ class LocalFiles:
         if isinstance(reader, Folder):
             reader.look([field.name for field in self._fields])
             self.notes += lacking(reader)
-        self.left_out: RowGroups | None = RowGroups(reader, schema)
-        self._leave_out(self.left_out, schema, choice, condition, None if job.watched else workload)
+        self._groups = RowGroups(reader, schema)
+        self._leave_out(job.choice, condition, None if job.watched else workload)
 
-    @staticmethod
-    def _leave_out(
-        groups: RowGroups, schema: Schema, choice: Choice, condition: Filter | None, workload: Workload | None
-    ) -> None:
+    def _leave_out(self, choice: Choice, condition: Filter | None, workload: Workload | None) -> None:
         """Leave out row groups as `hamlet.run` does; how many events they have is not counted here."""
+        groups, schema = self._groups, self._schema
         if choice.has_period:
             leave_out_period(groups, choice.period(schema.clock), schema.clock)
         if condition is not None:
@@ -257,8 +248,7 @@ class LocalFiles:
 
     def _chosen(self) -> dict[str, Sequence[int]]:
         """The row groups of each Parquet file that are of use."""
-        assert self.left_out is not None
-        found = {str(Path(name).resolve()): groups for name, groups in self.left_out.chosen().items()}
+        found = {str(Path(name).resolve()): groups for name, groups in self._groups.chosen().items()}
         return {path: found[str(Path(path).resolve())] for path in self._paths if str(Path(path).resolve()) in found}
 
     def load(self, spark: SparkSession) -> Loaded:
@@ -275,7 +265,8 @@ class LocalFiles:
         names = tuple(field.name for field in self._fields)
         values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         schema = plain_schema(values, self._key, self._options.type_column)
-        return Loaded(Events(numbered, names, schema, parts), self._rows, self._plain, self._schema, self.notes)
+        events = Events(numbered, names, schema, parts)
+        return Loaded(events, self._rows, self._plain, self._schema, self.notes, self._groups)
 
     def follow(self, spark: SparkSession, files: int | None, telling: Telling, skip: Iterable[str] = ()) -> DataFrame:
         """The events as they come, files that will be there included; columns and types are those of the files now.

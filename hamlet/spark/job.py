@@ -14,7 +14,6 @@ from operator import and_, or_
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import isnan, lit, when
@@ -51,6 +50,7 @@ from hamlet.spark.look import Choice, seen
 from hamlet.spark.packets import unpacked
 from hamlet.spark.parts import Part, read_part
 from hamlet.spark.rows import Presenter, Tallied, result_batches
+from hamlet.spark.session import task_number
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
 from hamlet.spark.tasks import Kernel, Shipment, columns_of
 
@@ -119,63 +119,13 @@ class Job:
         self.looks: Callable[[Batches], Batches] | None = None
         self.routes = routes(workload, self.compiled)
         self._source = source
-        self._check_types(name for route in self.routes for name in route.columns)
+        _check_types(events, (name for route in self.routes for name in route.columns), source)
         self.partitions = partitions or default_partitions(events.frame.sparkSession)
         self._slicing: Slicing | None = None
 
-    def _check_types(self, names: Iterable[str]) -> None:
-        for name in dict.fromkeys(names):
-            if not is_readable(self.events.schema.field(name).type):
-                shown = self.events.columns[name][1].simpleString()
-                raise DataError(f"{self._source}: {unreadable_column(name, shown)}")
-
     def look(self, choice: Choice, stats: Accumulator[Stats] | None = None, *, watch: bool = False) -> None:
-        """Let tasks look at every event before anything else is done with it.
-
-        Parameters
-        ----------
-        choice : Choice
-            Which events go on.
-        stats : Accumulator, optional
-            Gets how many events go on.
-        watch : bool
-            Whether it gets them by type and time, too.
-
-        Raises
-        ------
-        WorkloadError
-            With every mistake of the condition.
-        DataError
-            If it reads a column of a type that no attribute can have.
-        OptionError
-            If a time of it is none.
-        """
-        events, schema, shipment = self.events, self.schema, self.shipment
-        condition = None if choice.where is None else Filter(choice.where, schema)
-        read = () if condition is None else condition.columns
-        self._check_types(read)
-        needed = {*shipment.options.columns_of(self._workload), *read}
-        names = tuple(name for name in events.names if name in needed)
-
-        self.looks = partial(seen, shipment, names, choice, watch, stats)
-        test = self._pushed(choice, condition)
-        given = events if test is None else replace(events, frame=events.frame.where(test))
-        chosen = given.select(names)
-        self.events = replace(events, frame=mapped(chosen, self.looks, chosen.schema), names=names)
-
-    def _pushed(self, choice: Choice, condition: Filter | None) -> Column | None:
-        """What is true at least of the events that are chosen, and of those without a time, which are an error.
-
-        Spark hands it to its readers of files: they skip row groups and folders that cannot have such an event.
-        """
-        columns, schema = self.events.columns, self.schema
-        column, type = columns[schema.clock.column]
-        tests = [in_period(column, type, choice.period(schema.clock), schema.clock.ticks_per_second)]
-        if condition is not None:
-            tests.append(Predicates(columns, schema.columns).all_of(condition.conditions.all))
-        known = [each for each in tests if each is not None]
-        keys = [schema.clock.column, *([schema.order_column] if schema.order_column else [])]
-        return reduce(or_, [reduce(and_, known), *(columns[name][0].isNull() for name in keys)]) if known else None
+        """Let tasks look at every event before anything else is done with it; as `looked`."""
+        self.events, self.looks = looked(self.shipment, self.events, choice, self._source, stats, watch=watch)
 
     def trace_to(self, folder: Path) -> None:
         """Let every task write the records of its bursts into a folder, a file each."""
@@ -327,11 +277,6 @@ class Job:
         return route.whole
 
     @property
-    def names(self) -> list[str]:
-        """The names of the queries, in the order of the workload."""
-        return [query.name for query in sorted(self.compiled.queries, key=lambda query: query.analysed.index)]
-
-    @property
     def columns(self) -> list[tuple[ResultColumn, ...]]:
         """The result columns of each query, in the order of the workload."""
         queries = sorted(self.compiled.queries, key=lambda query: query.analysed.index)
@@ -372,6 +317,73 @@ class Job:
         return StructType([StructField(name, type) for name, type in found.items()])
 
 
+def _check_types(events: Events, names: Iterable[str], source: str) -> None:
+    for name in dict.fromkeys(names):
+        if not is_readable(events.schema.field(name).type):
+            raise DataError(f"{source}: {unreadable_column(name, events.columns[name][1].simpleString())}")
+
+
+def looked(
+    shipment: Shipment,
+    events: Events,
+    choice: Choice,
+    source: str = "the DataFrame",
+    stats: Accumulator[Stats] | None = None,
+    *,
+    watch: bool = False,
+) -> tuple[Events, Callable[[Batches], Batches]]:
+    """The events that go on where tasks look at each of them first, and what they do with batches of it.
+
+    Parameters
+    ----------
+    shipment : Shipment
+    events : Events
+    choice : Choice
+        Which events go on.
+    source : str
+        What they are called in messages.
+    stats : Accumulator, optional
+        Gets how many events go on.
+    watch : bool
+        Whether it gets them by type and time, too.
+
+    Raises
+    ------
+    WorkloadError
+        With every mistake of the condition.
+    DataError
+        If it reads a column of a type that no attribute can have.
+    OptionError
+        If a time of it is none.
+    """
+    schema = shipment.schema()
+    condition = None if choice.where is None else Filter(choice.where, schema)
+    read = () if condition is None else condition.columns
+    _check_types(events, read, source)
+    needed = {*shipment.options.columns_of(shipment.workload), *read}
+    names = tuple(name for name in events.names if name in needed)
+    looks = partial(seen, shipment, names, choice, watch, stats)
+    test = _pushed(events, schema, choice, condition)
+    given = events if test is None else replace(events, frame=events.frame.where(test))
+    chosen = given.select(names)
+    return replace(events, frame=mapped(chosen, looks, chosen.schema), names=names), looks
+
+
+def _pushed(events: Events, schema: Schema, choice: Choice, condition: Filter | None) -> Column | None:
+    """What is true at least of the events that are chosen, and of those without a time, which are an error.
+
+    Spark hands it to its readers of files: they skip row groups and folders that cannot have such an event.
+    """
+    columns = events.columns
+    column, type = columns[schema.clock.column]
+    tests = [in_period(column, type, choice.period(schema.clock), schema.clock.ticks_per_second)]
+    if condition is not None:
+        tests.append(Predicates(columns, schema.columns).all_of(condition.conditions.all))
+    known = [each for each in tests if each is not None]
+    keys = [schema.clock.column, *([schema.order_column] if schema.order_column else [])]
+    return reduce(or_, [reduce(and_, known), *(columns[name][0].isNull() for name in keys)]) if known else None
+
+
 def default_partitions(session: SparkSession) -> int:
     """How many slices: the session's ``spark.sql.shuffle.partitions``, if somebody has set it, else two per core."""
     asked = session.conf.get("spark.sql.shuffle.partitions")
@@ -383,8 +395,7 @@ def default_partitions(session: SparkSession) -> int:
 def _partial(
     shipment: Shipment, routes: Routes, slicing: Slicing | None, stats: Accumulator[Stats] | None, batches: Batches
 ) -> Batches:
-    context = TaskContext.get()
-    kernel = Kernel(shipment, routes, slicing, task=0 if context is None else context.partitionId())
+    kernel = Kernel(shipment, routes, slicing, task=task_number())
     yield from kernel.partial(batches if slicing is None else unpacked(shipment, routes, batches))
     _count(kernel, routes, stats)
 
@@ -407,11 +418,8 @@ def _final(
 
 
 def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> None:
-    context = TaskContext.get()
-    if context is None:
-        return
     found: dict[tuple[str, int], Counters] = {(CLASS, number): each for number, each in kernel.stats.items()}
-    slice = context.partitionId() if kernel.slice is None else kernel.slice
+    slice = task_number() if kernel.slice is None else kernel.slice
     # Where slices come with the events, who sent them has counted them.
     found[SLICE, slice] = {"received": kernel.received, "sent": kernel.received if kernel.slice is None else 0}
     found |= {(NOTED, number): each for number, each in kernel.noted.items()}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import (
     array,
     col,
@@ -28,7 +27,6 @@ from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, Timestam
 
 from hamlet.engine.layers.rows import row_schema, row_types
 from hamlet.engine.options import Options
-from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType
@@ -39,13 +37,11 @@ from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
 from hamlet.planner.unordered_rows import ORDER, RANK, ROW, end_of
 from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Stats, stats_of
-from hamlet.spark.frames import Events, events_of
-from hamlet.spark.job import Job
-from hamlet.spark.look import Choice, seen
-from hamlet.spark.slices import mapped
+from hamlet.spark.frames import Events, events_of, named, quoted
+from hamlet.spark.job import Job, looked
+from hamlet.spark.look import Choice
 from hamlet.spark.tasks import Shipment
 
-LAYERED = "queries about rows of queries run on Spark without --from and --to, and over a DataFrame without where"
 _WHOLE = "try_cast({} AS BIGINT)"  # NULL where an integer needs more than 64 bits
 
 
@@ -76,62 +72,41 @@ def is_layered(workload: Workload) -> bool:
     return len(workload.analysis.layers) > 1
 
 
-def looked_at(
+def chosen_events(
     workload: Workload,
     events: Events,
     options: Options,
-    where: str | None,
+    choice: Choice,
     stats: Accumulator[Stats] | None = None,
     *,
     watch: bool = False,
-) -> DataFrame:
-    """The input as tasks see it that look at every event first, its columns by their names.
-
-    Parameters
-    ----------
-    workload : Workload
-    events : Events
-    options : Options
-    where : str or None
-        A condition: only events for which it is true go on.
-    stats : Accumulator, optional
-        Gets how many go on, with `watch` by type and time.
-    watch : bool
-
-    Raises
-    ------
-    WorkloadError
-        With every mistake of the condition.
-    """
-    if where is None and not watch:
-        return events.frame.toDF(*events.names)
+) -> Events:
+    """The events that go on, each looked at once, however many units read it; as `hamlet.spark.job.looked`."""
+    if choice.is_all and not watch:
+        return events
     text = workload.analysis.text
-    shipment = Shipment(text.text, text.source, options, events.schema)
-    read = () if where is None else Filter(where, shipment.schema()).columns
-    needed = {*options.columns_of(workload), *read}
-    names = tuple(name for name in events.names if name in needed)
-    chosen = events.select(names)
-    look = partial(seen, shipment, names, Choice(where), watch, stats)
-    return mapped(chosen, look, chosen.schema).toDF(*names)
+    found, _ = looked(
+        Shipment(text.text, text.source, options, events.schema), events, choice, stats=stats, watch=watch
+    )
+    return replace(found, frame=found.frame.localCheckpoint(eager=True))
 
 
 def layers(
     workload: Workload,
-    events: DataFrame,
+    given: Events,
     options: Options,
     partitions: int | None,
     *,
-    balance: bool = False,
+    balance: bool,
     traced: Path | None = None,
-    units: pa.Schema | None = None,
 ) -> Iterator[Done]:
     """The jobs of all units, one after the other.
 
     Parameters
     ----------
     workload : Workload
-    events : DataFrame
-        The input, its columns by their names.
+    given : Events
+        The input, in the types that it had before it came to Spark, which has microseconds only.
     options : Options
     partitions : int, optional
         As for `hamlet.spark.run`.
@@ -139,8 +114,6 @@ def layers(
         Whether each job counts its keys and times first.
     traced : pathlib.Path, optional
         Where the records of bursts go: a folder per unit.
-    units : pyarrow.Schema, optional
-        The types of the input before it came to Spark, which has microseconds only.
 
     Raises
     ------
@@ -150,7 +123,8 @@ def layers(
     special = {options.time_column, options.type_column}
     columns: dict[str, tuple[ResultColumn, ...]] = {}
     frames: dict[str, DataFrame] = {}
-    known_units = {} if units is None else {field.name: field.type for field in units}
+    events = given.frame.toDF(*given.names)
+    known_units = {field.name: field.type for field in given.schema}
     whole = Job(
         workload.select([workload.names[place] for place in workload.analysis.layers[0]]),
         _in_units(events_of(events, options), known_units), options, partitions,
@@ -193,8 +167,7 @@ def layers(
                 frame = frame.unionByName(rows, allowMissingColumns=True)
         else:
             part = workload.select([workload.names[place] for place in unit.places])
-        given = _in_units(events_of(frame, chosen), known_units)
-        job = Job(part, given, chosen, partitions, in_two=doubled)
+        job = Job(part, _in_units(events_of(frame, chosen), known_units), chosen, partitions, in_two=doubled)
         if balance:
             job.measure(balance=True, semijoin=False)
         if traced is not None:
@@ -231,7 +204,7 @@ def _ranked(events: DataFrame, options: Options) -> tuple[DataFrame, int]:
     if name is None:
         return events, 0
     kind = events.schema[name].dataType
-    number = _named(name)
+    number = named(name)
     if isinstance(kind, (TimestampType, TimestampNTZType)):
         number = unix_micros(number.cast("timestamp"))
     elif isinstance(kind, DateType):
@@ -255,23 +228,19 @@ def _ranked(events: DataFrame, options: Options) -> tuple[DataFrame, int]:
 def _in_two(rows: DataFrame, name: str, type_column: str, last: int) -> DataFrame:
     """Rows as two events each, before and behind the events of their time; both from one, so that they agree."""
     both = rows.withColumn(ROW, monotonically_increasing_id()).withColumn(ORDER, explode(array(lit(0), lit(last))))
-    kind = when(_named(ORDER) == 0, lit(name)).otherwise(lit(end_of(name)))
-    return both.withColumn(ORDER, _named(ORDER).cast("bigint")).withColumn(type_column, kind)
+    kind = when(named(ORDER) == 0, lit(name)).otherwise(lit(end_of(name)))
+    return both.withColumn(ORDER, named(ORDER).cast("bigint")).withColumn(type_column, kind)
 
 
 def _refuse_types(events: DataFrame, options: Options, names: set[str]) -> None:
     """Raise where the input has events of a type that is a query's name, too."""
-    found = events.where(_named(options.type_column).isin(sorted(names))).limit(1).collect()
+    found = events.where(named(options.type_column).isin(sorted(names))).limit(1).collect()
     if found:
         name = found[0][options.type_column]
         raise DataError(
             f"the input has events of type {name}, and so are the rows of the query {name}\n"
             "hint: give the query another name"
         )
-
-
-def _named(name: str) -> Column:
-    return col("`" + name.replace("`", "``") + "`")
 
 
 def _is_whole(column: ResultColumn) -> bool:
@@ -281,13 +250,8 @@ def _is_whole(column: ResultColumn) -> bool:
 def _wide(rows: DataFrame, columns: tuple[ResultColumn, ...], *, exact: bool) -> set[str]:
     """The columns of integers in which some value needs more than 64 bits."""
     whole = [column.name for column in columns if exact and _is_whole(column)]
-    found = set()
-    for name in whole:
-        quoted = "`" + name.replace("`", "``") + "`"
-        beyond = rows.where(_named(name).isNotNull() & expr(_WHOLE.format(quoted)).isNull())
-        if beyond.limit(1).count():
-            found.add(name)
-    return found
+    beyond = {name: named(name).isNotNull() & expr(_WHOLE.format(quoted(name))).isNull() for name in whole}
+    return {name for name, test in beyond.items() if rows.where(test).limit(1).count()}
 
 
 def _as_events(
@@ -304,17 +268,16 @@ def _as_events(
     """Rows as events of a unit (`hamlet.engine.layers.rows.as_events`)."""
     time = events.schema[options.time_column].dataType
     found = [
-        _named("window_end").cast(time).alias(options.time_column),
+        named("window_end").cast(time).alias(options.time_column),
         lit(name).alias(options.type_column),
-        *(_named(each).alias(column_of(name, each)) for each in ("query", "window_start", "window_end")),
+        *(named(each).alias(column_of(name, each)) for each in ("query", "window_start", "window_end")),
     ]
     taken = {options.time_column, options.type_column}
     for column in columns:
-        value = _named(column.name)
+        value = named(column.name)
         if column.kind in ("count", "sum"):
-            quoted = "`" + column.name.replace("`", "``") + "`"
             double = not (exact and _is_whole(column)) or column.name in wide
-            value = value.cast("double") if double else expr(_WHOLE.format(quoted))
+            value = value.cast("double") if double else expr(_WHOLE.format(quoted(column.name)))
         found.append(value.alias(column_of(name, column.name)))
         if column.name in keys and column.name not in taken:
             known = events.schema[column.name].dataType if column.name in events.columns else None
@@ -350,4 +313,4 @@ def union_of(done: list[Done], names: tuple[str, ...]) -> DataFrame:
     result = frames[0]
     for frame in frames[1:]:
         result = result.unionByName(frame, allowMissingColumns=True)
-    return result.select(*(_named(name) for name in dict.fromkeys(order)))
+    return result.select(*(named(name) for name in dict.fromkeys(order)))

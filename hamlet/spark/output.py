@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from hamlet.findings import Tally
@@ -19,6 +18,7 @@ from hamlet.output.tables import CountTypes
 from hamlet.spark.counts import fitted, notes_of
 from hamlet.spark.job import ROW, Job
 from hamlet.spark.rows import write_files
+from hamlet.spark.session import task_number
 from hamlet.spark.slices import Batches, mapped
 
 FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
@@ -33,7 +33,7 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
         ``rows``, ``infinite_values``, ``notes`` about the types of columns, and under ``tallies`` what is to be known
         of the rows of each query (`hamlet.findings.Tally`).
     """
-    names, columns = job.names, job.columns
+    names, columns = job.shipment.workload.names, job.columns
     for name in names:
         (folder / folder_name(name)).mkdir()
     kinds: Sequence[CountTypes] = [job.shipment.options.count_type] * len(columns)
@@ -47,9 +47,7 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
     write = partial(write_files, job.shipment, str(folder), output_format, types=kinds)
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context is not None
-        return write(f"{context.partitionId():05}", batches=batches)
+        return write(f"{task_number():05}", batches=batches)
 
     files_of_tasks = mapped(ordered, task, "query int, rows long, infinite long, most string").collect()
     for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice

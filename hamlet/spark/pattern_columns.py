@@ -41,6 +41,7 @@ from hamlet.patterns.match.measures import host_call
 from hamlet.patterns.match.ordered import INPUT, UnknownError, not_boolean
 from hamlet.patterns.match.run import AggregateNames, word_in
 from hamlet.patterns.match.search import Tables, native_programs
+from hamlet.spark.frames import quoted
 from hamlet.spark.pattern_masks import Mask, Moved, check, kind_of, mask_of, over, texts_of
 
 TASK, MATCH, AT, SHOWN = "__hamlet_task", "__hamlet_match", "__hamlet_at", "__hamlet_shown"
@@ -50,11 +51,6 @@ _WINDOW, _KEY, _ORDER = "__hamlet_window", "__hamlet_key_{}", "__hamlet_order_{}
 _IN_ORDER = {"array_agg", "collect_list", "listagg", "string_agg", "any_value", "max_by", "min_by"}
 _LISTED = {"listagg", "string_agg"}
 _NO_FRAME = {"median", "percentile", "percentile_cont", "percentile_disc", "mode", "any_value", *_LISTED}
-
-
-def quoted(name: str) -> str:
-    """A name as Spark's identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 Refusal = PySparkException, Py4JJavaError  # of an expression: some have no class of their own in Python

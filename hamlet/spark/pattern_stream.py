@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.input.columns import Int64Array
@@ -21,9 +20,7 @@ from hamlet.input.ticks import Lateness, ticks_of
 from hamlet.language.schema import Clock
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.matcher import Matcher
-from hamlet.spark.continuous import closed, frame_of
 from hamlet.spark.sliced import Submonitor, TimedWork
-from hamlet.spark.told import Telling
 
 SOURCE = "hamlet_source"
 
@@ -51,31 +48,14 @@ class Clause:
     keys: tuple[str, ...]
 
 
-def pattern_frame(
-    clause: Clause,
-    frame: DataFrame,
-    schema: pa.Schema,
-    rows: pa.Schema,
-    zone: str,
-    slices: int | None,
-    lateness: Lateness,
-    late: str,
-    telling: Telling,
-) -> DataFrame:
-    """The rows of a clause over a streaming DataFrame.
+class PatternWork(TimedWork):
+    """A clause that runs continuously; goes to every worker.
 
     Raises
     ------
     UnsupportedError
         If its times are of a type that has no ticks, or a measure of one that Spark lacks.
     """
-    count = slices or frame.sparkSession.sparkContext.defaultParallelism
-    work = PatternWork(clause, schema, rows, count, lateness, late, zone)
-    return frame_of(work, closed(work, frame), telling)
-
-
-class PatternWork(TimedWork):
-    """A clause that runs continuously; goes to every worker."""
 
     def __init__(
         self,

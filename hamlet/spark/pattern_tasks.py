@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from hamlet.errors import DataError
 from hamlet.frontend.reports import Reports
@@ -38,6 +37,7 @@ from hamlet.spark.pattern_columns import (
     Output,
 )
 from hamlet.spark.pattern_masks import evaluated, first_rows
+from hamlet.spark.session import task_number
 from hamlet.spark.slices import Batches
 
 _ROWS = "hamlet_rows"
@@ -207,10 +207,8 @@ class _Given:
         if kind in (MATCHED, SHOWN):
             return pa.array(matched if kind == MATCHED else self._is_shown)
         if kind in (TASK, POINT):
-            context = TaskContext.get()
-            task = 0 if context is None else context.partitionId()
             everyone = len(matched)
-            return pa.array(np.full(everyone, task, np.int64) if kind == TASK else np.arange(everyone))
+            return pa.array(np.full(everyone, task_number(), np.int64) if kind == TASK else np.arange(everyone))
         if kind == NUMBER:
             numbers = found.number[self._match] if len(found) else np.zeros(len(matched), np.int64)
             return pa.array(numbers, mask=~matched)

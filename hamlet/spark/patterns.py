@@ -49,18 +49,17 @@ from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import check_choice, made_of
 from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun, kept_columns
-from hamlet.spark.continuous import put_in_place
+from hamlet.spark.continuous import closed, frame_of, put_in_place
 from hamlet.spark.events import Reading
 from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
-from hamlet.spark.frames import plain_in_spark
+from hamlet.spark.frames import plain_in_spark, quoted
 from hamlet.spark.input import arriving, local_path
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Clause as SparkClause
 from hamlet.spark.pattern_columns import Columns, Refusal, SparkAggregates, said
-from hamlet.spark.pattern_columns import quoted as quoted_for_spark
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
 from hamlet.spark.pattern_stream import Clause as Alone
-from hamlet.spark.pattern_stream import pattern_frame
+from hamlet.spark.pattern_stream import PatternWork
 from hamlet.spark.pattern_tasks import ClauseTask
 from hamlet.spark.session import check_pandas, session, translated, watched
 from hamlet.spark.slices import mapped
@@ -513,7 +512,8 @@ class _Text:
         rows = host.prepare()
         layout, asked = host.layout, None
         if meaning.reads_labels and layout.native is None:
-            asked = self._asked(frame.select([quoted_for_spark(each) for each in columns.names]), number, place)
+            read = frame.select([quoted(each) for each in columns.names])
+            asked, _ = self._in_duckdb(to_arrow_schema(read.schema, timezone=self._zone), number, place)
         types = host.output_schema(rows.schema)
         task = ClauseTask(
             script.text,
@@ -529,92 +529,35 @@ class _Text:
         views.name(given, mapped(rows, task, types))
         return host.rows(given)
 
-    def _asked(self, frame: DataFrame, number: int, place: int) -> Meaning:
-        """A clause as DuckDB reads it, which answers the conditions over labels that the kernel cannot evaluate.
-
-        Raises
-        ------
-        Failed
-            If an expression is wrong.
-        """
-        task = self._in_duckdb(to_arrow_schema(frame.schema, timezone=self._zone), number, place)
-        task.evaluated(self._reports)
-        return task.meaning()
-
-    def _in_duckdb(self, schema: pa.Schema, number: int, place: int) -> _InDuckDB:
-        script = self._script
-        zone = self._zone
-        return _InDuckDB(script.text, script.dialect, script.source, number, place, self._max_steps, zone, schema)
-
-    def _followed(self, frame: DataFrame, number: int, place: int, clause: Clause) -> DataFrame:
-        """The rows of a clause over a streaming table."""
-        schema = to_arrow_schema(frame.schema, timezone=self._zone)
-        task = self._in_duckdb(schema, number, place)
-        rows = _schema_of(task.evaluated(self._reports).schema, self._reports, clause)
-        order = task.order()
-        if order is None:
-            raise UnsupportedError("a continuous job needs ORDER BY: its leading column is the time of the rows")
-        text = f"SELECT * FROM {_SOURCE} {self._script.text[clause.span.start : clause.span.end]}"
-        alone = Alone(text, self._script.dialect, self._max_steps, order, tuple(task.keys()))
-        return pattern_frame(alone, frame, schema, rows, self._zone, *self._streaming)
-
-
-@dataclass(frozen=True)
-class _InDuckDB:
-    """A clause as DuckDB reads it, over no row.
-
-    Attributes
-    ----------
-    text, dialect, source : str
-    statement, clause : int
-        Which clause of the text it is.
-    max_steps : int
-    zone : str
-        Of the session, in which times are read.
-    schema : pyarrow.Schema
-        Of the clause's table.
-    """
-
-    text: str
-    dialect: str
-    source: str
-    statement: int
-    clause: int
-    max_steps: int
-    zone: str
-    schema: pa.Schema
-
-    def _run(self, reports: Reports) -> tuple[StatementRun, Clause, Host]:
-        host = Host({_SOURCE: self.schema.empty_table()}, threads=1, timezone=self.zone)
-        script = parsed(self.text, self.dialect, self.source)
-        statement = script.statements[self.statement]
-        runner = StatementRun(script, statement, host, reports, _ROWS, self.max_steps)
-        return runner, statement.clauses[self.clause], host
-
-    def meaning(self) -> Meaning:
-        """The clause with its expressions read."""
-        runner, clause, _ = self._run(Reports(self.text, self.source))
-        return runner.read(clause, f"SELECT * FROM {_SOURCE}")
-
-    def keys(self) -> list[str]:
-        """The expressions of PARTITION BY."""
-        return [each.text for each in self.meaning().partition]
-
-    def order(self) -> str | None:
-        """The leading expression of ORDER BY."""
-        return next((each.text for each in self.meaning().order), None)
-
-    def evaluated(self, reports: Reports) -> pa.Table:
-        """The rows of the clause over no row.
+    def _in_duckdb(self, schema: pa.Schema, number: int, place: int) -> tuple[Meaning, pa.Schema]:
+        """A clause as DuckDB reads it, and the columns of its rows.
 
         Raises
         ------
         Failed
             If an expression is wrong, which has been reported.
         """
-        runner, clause, host = self._run(reports)
-        runner.evaluate(clause, f"SELECT * FROM {_SOURCE}", _ROWS)
-        return host.arrow(f"SELECT * FROM {_ROWS}")
+        host = Host({_SOURCE: schema.empty_table()}, threads=1, timezone=self._zone)
+        statement = self._script.statements[number]
+        runner = StatementRun(self._script, statement, host, self._reports, _ROWS, self._max_steps)
+        clause, rows = statement.clauses[place], f"SELECT * FROM {_SOURCE}"
+        runner.evaluate(clause, rows, _ROWS)
+        return runner.read(clause, rows), host.arrow(f"SELECT * FROM {_ROWS}").schema
+
+    def _followed(self, frame: DataFrame, number: int, place: int, clause: Clause) -> DataFrame:
+        """The rows of a clause over a streaming table."""
+        schema = to_arrow_schema(frame.schema, timezone=self._zone)
+        meaning, rows = self._in_duckdb(schema, number, place)
+        rows = _schema_of(rows, self._reports, clause)
+        if not meaning.order:
+            raise UnsupportedError("a continuous job needs ORDER BY: its leading column is the time of the rows")
+        text = f"SELECT * FROM {_SOURCE} {self._script.text[clause.span.start : clause.span.end]}"
+        keys = tuple(each.text for each in meaning.partition)
+        alone = Alone(text, self._script.dialect, self._max_steps, meaning.order[0].text, keys)
+        slices, lateness, late, telling = self._streaming
+        count = slices or self._spark.sparkContext.defaultParallelism
+        work = PatternWork(alone, schema, rows, count, lateness, late, self._zone)
+        return frame_of(work, closed(work, frame), telling)
 
 
 def _schema_of(schema: pa.Schema, reports: Reports, clause: Clause) -> pa.Schema:

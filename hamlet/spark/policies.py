@@ -14,8 +14,8 @@ from typing import Any, Unpack
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from hamlet.input.files import key_of
 from hamlet.input.files_protocol import Reader
-from hamlet.input.headers import names_at
 from hamlet.input.ordering import SortKey
 from hamlet.parallel.routing.rates import Rates
 from hamlet.parallel.routing.rates import rates_from as rates_of_formula
@@ -199,18 +199,18 @@ def submit_stream(
         If Spark cannot go on.
     """
     chosen = job_of(PolicyStream, OnlineOptions, options)
-    run = for_columns(chosen.run, names_at([source], chosen.input_format, chosen.form))
+    run = chosen.run
     runner = PolicyRunner([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
     check_verdicts(run)
     texts = texts_of(each for each in policy.signature if (each.name, each.arity) in runner.predicates)
     form = replace(chosen.form, texts=texts)
     reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, form)
 
-    def columns(reader: Reader) -> pa.Schema:
-        return _columns_of(policy, runner, run, reader)
+    columns = partial(_columns_of, policy, runner, run)
 
     def plan(events: Events, slices: int) -> TimedWork:
-        return policy_work(policy, events.schema, run, slices, chosen.statistics, adaptive=chosen.adaptive)
+        settled = replace(run, time_column=events.names[0])
+        return policy_work(policy, events.schema, settled, slices, chosen.statistics, adaptive=chosen.adaptive)
 
     sink = partial(
         TimedSink, kind="policy", name=policy.name, output_format=chosen.output_format, tuples=tuple(runner.tuples[0])
@@ -219,8 +219,8 @@ def submit_stream(
 
 
 def _columns_of(policy: Policy, runner: PolicyRunner, options: OnlineOptions, reader: Reader) -> pa.Schema:
-    """The columns that are read, with the types that they have in the first file or the signature."""
-    key = SortKey(options.time_column, options.order_column, reader.name)
+    """The columns that are read, with the types that they have in the first file or the signature; the time first."""
+    key = key_of(reader, SortKey(options.time_column, options.order_column, reader.name))
     wanted = runner.predicates
     tables = Tables(policy.signature, wanted, reader.schema, key, options.type_column, open_columns=True)
     said = {

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit, when
@@ -23,6 +22,7 @@ from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
 from hamlet.spark.counters import BORDERS, CLASS, FOLDED, NOTED, SLICE, Counters, Stats, counted
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import PARTIAL_TYPE, Job
+from hamlet.spark.session import task_number
 from hamlet.spark.slices import Batches, mapped
 
 QUERY, WINDOW, GROUP, _ = PARTIAL.names
@@ -143,11 +143,8 @@ def put_together(job: Job, cut: Cut, found: DataFrame, stats: Accumulator[Stats]
 
 
 def _count(task: ChunkTask, stats: Accumulator[Stats] | None, what: str = CLASS) -> None:
-    context = TaskContext.get()
-    if context is None:
-        return
     found: dict[tuple[str, int], Counters] = {(what, number): each for number, each in task.stats.items()}
     found |= {(NOTED, number if what == CLASS else -1 - number): each for number, each in task.noted.items()}
     if task.received:
-        found[SLICE, context.partitionId()] = {"received": task.received, "sent": task.received}
+        found[SLICE, task_number()] = {"received": task.received, "sent": task.received}
     counted(stats, found)

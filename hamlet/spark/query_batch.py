@@ -21,7 +21,7 @@ from hamlet.spark.counters import Stats, events_seen, noted_of, stats_of, summed
 from hamlet.spark.findings import unit_notes, warnings_of
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
-from hamlet.spark.layers import Done, layers, looked_at
+from hamlet.spark.layers import Done, chosen_events, layers
 from hamlet.spark.options import Batch
 from hamlet.spark.output import written
 from hamlet.spark.products import Decision, decided, made, put_together
@@ -127,10 +127,8 @@ def submit_layers(
     """
     context = read.events.frame.sparkSession.sparkContext
     stats = stats_of(context)
-    where, watch = options.where, about is not None
-    frame = looked_at(workload, read.events, options.run, where, stats, watch=watch)
-    if where is not None or watch:
-        frame = frame.localCheckpoint(eager=True)  # each event is looked at once, however many units read it
+    choice, watch = options.choice, about is not None
+    events = chosen_events(workload, read.events, options.run, choice, stats, watch=watch)
     with contextlib.ExitStack() as held:
         records = None if traced is None else held.enter_context(staged(*traced))
         done: list[Done] = []
@@ -142,16 +140,15 @@ def submit_layers(
             watched(context, "counting trends", options.progress),
         ):
             for each in layers(
-                workload, frame, options.run, options.partitions, balance=options.balance, traced=records,
-                units=read.events.schema,
-            ):  # fmt: skip
+                workload, events, options.run, options.partitions, balance=options.balance, traced=records
+            ):
                 own = written(each.job, each.rows, each.rows.count(), fresh, options.output_format)
-                tallies |= dict(zip(each.job.names, own.pop("tallies"), strict=True))
+                tallies |= dict(zip(each.job.shipment.workload.names, own.pop("tallies"), strict=True))
                 files = {name: files[name] + own[name] for name in files}
                 done.append(each)
         for unfinished in records.glob("*/.part-*") if records is not None else ():  # of a task that was killed
             unfinished.unlink()
-        seen = read.rows if where is None else events_seen(stats.value)
+        seen = read.rows if choice.is_all else events_seen(stats.value)
         files |= {"tallies": [tallies[name] for name in workload.names]}
         counters = _together(done) | {"products": {"used": False, "reason": _REASON}}
         notes = [NO_SEMIJOIN] if options.semijoin == "on" else []
@@ -191,6 +188,9 @@ def told(
     context = read.events.frame.sparkSession.sparkContext
     noted = reduce(Noted.plus, (noted_of(each.stats.value) for each in done), Noted())
     tallies = files.pop("tallies")
+    if read.left_out is not None and (skipped := read.left_out.sentence()) is not None:
+        counters["row_groups"] = {"all": read.left_out.all, "skipped": read.left_out.skipped()}
+        notes = [skipped, *notes]
     files["notes"] = [*notes, *unit_notes(job.schema, noted), *files["notes"]]
     found = {**noted.paths, **counters, **files, "stages": stages.seconds}
     with watched(context, "looking for what never occurs", progress):

@@ -150,19 +150,17 @@ def drawn(rows: DataFrame, job: Job, most: int) -> tuple[list[QueryRows], dict[s
     dict of str to Sample
         Of the queries whose rows are not all there.
     """
-    presenter = Presenter(job.shipment)
+    presenter, names = Presenter(job.shipment), job.shipment.workload.names
     samples: dict[int, Sample] = {}
     if rows.count() > most:
         samples = _samples(rows, most)
         rows = rows.where(reduce(or_, (_of_sample(query, sample) for query, sample in samples.items())))
     table = rows.toArrow().sort_by([(name, "ascending") for name in ROW])
-    taken = [QueryRows(name, presenter.columns(place)) for place, name in enumerate(presenter.names)]
+    taken = [QueryRows(name, presenter.columns(place)) for place, name in enumerate(names)]
     for query, piece in presenter.rows(table.to_batches()):
         taken[query].extend(piece)
     return taken, {
-        presenter.names[query]: sample
-        for query, sample in samples.items()
-        if sample.windows_in > 1 or sample.groups_in > 1
+        names[query]: sample for query, sample in samples.items() if sample.windows_in > 1 or sample.groups_in > 1
     }
 
 

@@ -41,11 +41,6 @@ class Presenter:
         self._tops = shipment.tops
         self._codecs = {place: codec_of(query, self.schema) for place, query in self._queries.items()}
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the queries, in the order of the workload."""
-        return [self._queries[place].name for place in sorted(self._queries)]
-
     def columns(self, query: int) -> tuple[ResultColumn, ...]:
         """The columns of a query."""
         return result_columns(self._queries[query], self.schema)
@@ -163,7 +158,7 @@ def write_files(
     queries = shipment.workload.queries
     count_type, clock = shipment.options.count_type, presenter.schema.clock
     for query, pieces in itertools.groupby(presenter.rows(batches), key=lambda piece: piece[0]):
-        path = Path(folder, folder_name(presenter.names[query]), f"part-{part}.{output_format}")
+        path = Path(folder, folder_name(queries[query].name), f"part-{part}.{output_format}")
         unfinished = path.with_name(f".{path.name}.{os.getpid()}")
         infinite, tally = 0, Tally()
         try:

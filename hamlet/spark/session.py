@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, TaskContext
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -88,6 +88,12 @@ def _brief(text: str) -> str:
         lines = [line for line in lines if not line[0].isspace()]
     found = (line.strip() for line in lines if not line.startswith("An error occurred while calling"))
     return next(found, head.strip() or "no reason given")
+
+
+def task_number() -> int:
+    """The number of the task that is running."""
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
 
 
 # -------------------------------------------------------------------------------------------------- session

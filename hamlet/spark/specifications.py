@@ -17,11 +17,10 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from hamlet.errors import DataError, WorkloadError
-from hamlet.frontend.time_column import TIME, settled
+from hamlet.frontend.time_column import TIME
 from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import matching
 from hamlet.input.files_protocol import Reader
-from hamlet.input.headers import names_at
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
@@ -285,12 +284,10 @@ def submit_stream(
     """
     chosen = job_of(SpecificationStream, Options, options)
     form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE, chosen.missing_columns)
-    time = settled(chosen.run.time_column or TIME, names_at([source], chosen.input_format, form))
-    reading = Reading(SortKey(time), "", chosen.input_format, form)
+    reading = Reading(SortKey(chosen.run.time_column or TIME), "", chosen.input_format, form)
     name = Path(spec.source).stem
 
-    def columns(reader: Reader) -> pa.Schema:
-        return _columns_of(spec, chosen.run, reader)
+    columns = partial(_columns_of, spec, chosen.run)
 
     def plan(events: Events, slices: int) -> TimedWork:
         return SpecificationWork(spec, events.schema, chosen.run, slices)

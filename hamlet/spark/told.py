@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
@@ -100,10 +100,6 @@ class Findings(Sequence[str]):
         told = self._telling.value
         return [*told.notes, *(self._found(told) if told.begun is not None else ())]
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: Any) -> Any:
         return self._now()[place]
 

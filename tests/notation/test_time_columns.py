@@ -23,7 +23,7 @@ import hamlet.streams as streams
 from hamlet.cli import main
 from hamlet.errors import DataError, HamletError
 from hamlet.frontend.time_column import TIME_COLUMNS, time_column_in
-from hamlet.input.headers import names_at
+from hamlet.input.events import open_events
 from tests.notation.test_matrix import EVENTS, NOTATIONS, TEXTS, Notation
 
 if TYPE_CHECKING:
@@ -185,19 +185,17 @@ def test_the_command_line_and_live_lines(
         assert sorted(done.stdout.splitlines()) == sorted(wanted.splitlines()), done.stderr
 
 
-def test_what_cannot_be_read_is_left_to_whoever_opens_it(tmp_path: Path) -> None:
-    empty, broken, log = tmp_path / "empty.csv", tmp_path / "broken.parquet", tmp_path / "e.log"
-    empty.touch()
-    broken.write_bytes(b"PAR1 and no more")
-    log.write_text("@1 p (1)\n")
-    for path in (empty, broken, log, tmp_path / "none.csv", tmp_path):
-        assert names_at([path]) == []
-
-
 def test_lines_that_are_no_events_do_not_say_the_column(tmp_path: Path) -> None:
     file = tmp_path / "e.jsonl"
-    file.write_text('\n{"time": \n[1]\n{"type": "A"}\n{"ts": 4, "type": "A", "a": 1}\n')
-    assert names_at([file]) == ["ts", "type", "a"]
+    file.write_text(
+        '\n{"time": \n[1]\n{"type": "A"}\n{"ts": 4, "type": "A", "a": 1}\n{"ts": 5, "type": "A", "time": 9}\n'
+    )
+    events = open_events([file], bad_rows="drop")
+    assert (events.schema.clock.column, events.rows, sorted(events.schema.columns)) == (
+        "ts",
+        2,
+        ["a", "time", "ts", "type"],
+    )
 
 
 def by_spark(notation: Notation, source: str, folder: Path, *more: str) -> list[str]:

@@ -17,11 +17,11 @@ import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
-from hamlet.frontend.time_column import TIME, time_column_in
+from hamlet.frontend.time_column import TIME
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
 from hamlet.input.csvform import MARKS, repeated_column, told_better
-from hamlet.input.json_line import MOST_BRACKETS, brackets_in, object_of
+from hamlet.input.json_line import MOST_BRACKETS, brackets_in, first_names
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.jsonfile import TIMES, ZONED, means
 from hamlet.input.missing import missing_column
@@ -143,7 +143,7 @@ class JsonLines:
         if not rows:
             return None
         if not self._columns.settled:
-            self._columns.settle(_first_names(block))
+            self._columns.settle(first_names(block.splitlines()))
         try:
             table = self._table(block)
         except pa.ArrowException as error:
@@ -437,18 +437,6 @@ def _as_text(block: bytes, table: pa.Table) -> pa.Table:
     """A block whose columns of times are texts."""
     fields = [(each.name, pa.string() if pa.types.is_timestamp(each.type) else each.type) for each in table.schema]
     return _read_json(block, pa.schema(fields))
-
-
-def _first_names(block: bytes) -> list[str]:
-    """The names in the first line that has a time."""
-    for line in block.splitlines():
-        try:
-            event = object_of(line)
-        except ValueError:
-            continue
-        if time_column_in(event) is not None:
-            return list(event)
-    return []
 
 
 def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
