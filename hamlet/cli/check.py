@@ -13,7 +13,7 @@ import click
 from hamlet.cli import machine
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import QUERIES, Settings, extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.notations import Settings, extension_of, notation_of, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -78,7 +78,8 @@ def command(
     """
     given: dict[str, Any] = {"signature": signature, "negate": negate, "source": source}
     given |= {"where": where, "since": since, "until": until, **columns}
-    settings = _settings(workload, {**given, "quiet": quiet})
+    refuse_unheard([extension_of(workload)])
+    settings = settings_of({**given, "quiet": quiet})
     if shown_as == "json":
         _as_document(workload, replace(settings, quiet=False))
         return
@@ -101,13 +102,3 @@ def _as_document(workload: str, settings: Settings) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2))
     if errors:
         click.get_current_context().exit(2)
-
-
-def _settings(path: str, given: dict[str, Any]) -> Settings:
-    """What the command line says; options that a file of its extension does not hear are refused."""
-    extension = extension_of(path)
-    only_for([extension], {name: given[name] for name in ("signature", "negate")}, ".mfotl", "policies")
-    refuse_unheard([extension])
-    if extension != QUERIES:
-        refuse_timezone(path, given)
-    return settings_of(given)

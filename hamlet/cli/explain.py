@@ -8,7 +8,7 @@ import click
 
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import QUERIES, extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.notations import QUERIES, extension_of, notation_of, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -101,14 +101,9 @@ def command(
         raise click.UsageError("--estimate prints text, or JSON with --format json")
     if numbers is not None and not estimate:
         raise click.UsageError("--numbers says how the runs of --estimate compute; give it with --estimate")
-    only_for([extension], {"signature": signature, "negate": negate}, ".mfotl", "policies")
     refuse_unheard([extension])
     if html is not None and shown_as is not None:
         raise click.UsageError("--html writes a page and prints nothing, so --format says nothing; give one of them")
-    if extension != QUERIES:
-        if queries:
-            raise click.UsageError("--query chooses from the queries of a workload (.sase)")
-        refuse_timezone(workload, columns)
     own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet, "queries": queries}
     own |= {"where": where, "since": since, "until": until}
     settings = settings_of({**own, **columns})

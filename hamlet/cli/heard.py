@@ -51,6 +51,11 @@ class Call:
         return bool(self.options.get(name))
 
     @property
+    def streams(self) -> bool:
+        """Whether it is a continuous job on Spark."""
+        return self.asks("stream")
+
+    @property
     def reads(self) -> bool:
         """Whether there is an input, or the command always has one."""
         return self.command not in ("check", "explain") or self.asks("source")
@@ -86,7 +91,44 @@ class Rule:
     reason: str
 
 
+OF_POLICIES = ("signature", "negate", "open_end", "verdicts", "mode", "time_points", "ignore_unknown", "statistics")
+_JOB_OF_QUERIES = ("balance", "trace", "report", "products", "semijoin", "threads")
+STREAMING = (
+    *("checkpoint", "lateness", "late", "trigger", "files_per_batch", "available_now", "verbose", "adaptive"),
+    *("conf", "log_level"),
+)
+_ENDED = "tells of a job that has ended, and --stream goes on; for {} the files that are there, submit them without "
 RULES = (
+    Rule(
+        (*OF_POLICIES, "every_time_point", "stop_at_first", "load", "save"),
+        lambda call: POLICIES not in call.notations,
+        "is for policies (.mfotl)",
+    ),
+    Rule(
+        ("load", "save", "stop_at_first"),
+        lambda call: call.options.get("verdicts") != "satisfied",
+        "is for --verdicts satisfied",
+    ),
+    Rule(
+        ("every_time_point",),
+        lambda call: call.options.get("output_format") != "monpoly",
+        "is for --output-format monpoly",
+    ),
+    Rule(
+        ("values", "start", "max_deadlines", "trends", "offline", "verbosity"),
+        lambda call: SPECIFICATIONS not in call.notations,
+        "is for stream specifications (.lola)",
+    ),
+    Rule(
+        ("output_format",),
+        lambda call: call.command in ("run", "monitor", "sql") and not call.live and not call.asks("outputs"),
+        "needs --output: a directory, or - for standard output",
+    ),
+    Rule(
+        ("limit",),
+        lambda call: call.command == "monitor" and call.asks("outputs"),
+        "is for tables; --output writes all rows",
+    ),
     Rule(("idle",), lambda call: not call.asks("clock"), "says how long --clock waits; give --clock"),
     Rule(("every",), lambda call: not call.asks("checkpoint"), "says how often --checkpoint saves; give --checkpoint"),
     Rule(
@@ -144,18 +186,76 @@ RULES = (
     ),
     Rule(
         ("delimiter", "bad_rows", "max_memory"),
-        lambda call: call.only(STATEMENTS) and not call.live,
+        lambda call: call.only(STATEMENTS) and call.command != "submit" and not call.live,
         "is for rows as they come (--input -, tcp://, --follow); DuckDB reads files that end",
     ),
     Rule(
-        ("open_end", "ignore_unknown"),
-        lambda call: call.command == "submit" and call.asks("stream"),
-        "belongs to a batch: a --stream has no end, and reads no logs",
+        (*_JOB_OF_QUERIES, "max_memory"),
+        lambda call: call.command == "submit" and call.only(STATEMENTS),
+        "would do nothing: the text says what row patterns read",
+    ),
+    Rule(
+        ("partitions", "slices", "bad_rows"),
+        lambda call: call.command == "submit" and call.only(STATEMENTS) and not call.streams,
+        "is for a --stream of row patterns; Spark reads the files of a batch",
+    ),
+    Rule(
+        (*_JOB_OF_QUERIES, "sharing", "benefit", "numbers", "count_type", "null_keys"),
+        lambda call: call.command == "submit" and QUERIES not in call.notations,
+        "is for workloads of trend queries (.sase)",
+    ),
+    Rule(
+        ("queries", "timezone"),
+        lambda call: QUERIES not in call.notations,
+        "is for workloads of trend queries (.sase)",
+    ),
+    Rule(
+        ("where", "since", "until"),
+        lambda call: call.command == "submit" and call.only(POLICIES),
+        "is for workloads of trend queries (.sase)",
+    ),
+    Rule(
+        ("slices",),
+        lambda call: call.only(QUERIES, SPECIFICATIONS) and not call.streams,
+        "is for policies (.mfotl)",
     ),
     Rule(
         ("order_column",),
         lambda call: call.command == "submit" and call.only(SPECIFICATIONS),
         "is not heard on Spark for specifications; hamlet monitor hears it",
+    ),
+    Rule(STREAMING, lambda call: call.command == "submit" and not call.streams, "belongs to --stream"),
+    Rule(
+        ("overwrite", "balance"),
+        lambda call: call.streams,
+        "belongs to a batch; --stream goes on from its checkpoint",
+    ),
+    Rule(("products",), lambda call: call.streams, "belongs to a batch; --stream sends every event to its slice"),
+    Rule(("semijoin",), lambda call: call.streams, "belongs to a batch; --stream does not know what keys will have"),
+    Rule(
+        ("report",),
+        lambda call: call.streams,
+        _ENDED.format("a page about") + "--stream, or give them to hamlet run --report",
+    ),
+    Rule(
+        ("trace",),
+        lambda call: call.streams,
+        _ENDED.format("a trace of") + "--stream, or give them to hamlet run --trace",
+    ),
+    Rule(
+        ("since", "until"),
+        lambda call: call.streams and call.only(QUERIES),
+        "belongs to a batch; --where can compare the time of a --stream",
+    ),
+    Rule(
+        ("where", "since", "until"),
+        lambda call: call.streams and call.only(SPECIFICATIONS),
+        "belongs to a batch of a specification; leave it out with --stream",
+    ),
+    Rule(
+        ("open_end", "ignore_unknown"),
+        lambda call: call.streams,
+        "belongs to a batch: a --stream has no end, and reads no logs",
     ),
 )
 

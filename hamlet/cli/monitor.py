@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is_live, live_of, refuse_live
-from hamlet.cli.notations import Part, Settings, by_notation, notation_of, only_for, settings_of
+from hamlet.cli.notations import Settings, by_notation, notation_of, say_notes, settings_of, together
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     LATENESS,
@@ -29,7 +29,7 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.rtlola_names import RTLOLA_OPTIONS, by_other_names
-from hamlet.cli.sinks import Sink, TableSink
+from hamlet.cli.sinks import sink_of
 from hamlet.frontend.time_column import called
 from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
@@ -142,22 +142,7 @@ def command(
     whole = options["report"] is not None or options["trends"] is not None or limit is not None
     whole = whole or any(options[name] for name in ("every_time_point", "stop_at_first", "load", "save"))
     goes_on = is_live(source, outputs, live, form, whole)
-    if output is None and output_format is not None and not goes_on:
-        raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
-    if limit is not None and output is not None:
-        raise click.UsageError("--limit is for tables; --output writes all rows")
     grouped = by_notation(files)
-    own = {name: options[name] for name in ("signature", "negate", "open_end", "ignore_unknown")}
-    own["verdicts"] = options["verdicts"] != "satisfied"
-    own["time-points"] = options["time_points"] != "step"
-    own |= {name: options[name] for name in ("every_time_point", "stop_at_first", "load", "save")}
-    only_for(list(grouped), own, ".mfotl", "policies")
-    if own["verdicts"] and (options["load"] or options["save"] or options["stop_at_first"]):
-        raise click.UsageError("--load, --save and --stop-at-first are for --verdicts satisfied")
-    if options["every_time_point"] and output_format != "monpoly":
-        raise click.UsageError("--every-time-point is for --output-format monpoly")
-    own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends", "offline", "verbosity")}
-    only_for(list(grouped), own, ".lola", "stream specifications")
     refuse_unheard(grouped, live=goes_on)
     by_other_names(options)
     settings = settings_of(options)
@@ -180,7 +165,7 @@ def command(
     prepared = [notation_of(extension).prepare(paths, settings) for extension, paths in grouped.items()]
     parts = [part for each in prepared for part in each.parts]
     stats: list[Mapping[str, Any]] = []
-    with _sink(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, kept) as sink:
+    with sink_of(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, kept) as sink:
         first = 0
         for each in prepared:
             with progress_bar(settings.quiet, each.rows) as progress:
@@ -191,9 +176,7 @@ def command(
     sys.stdout.flush()  # before the summary
     if not settings.quiet:
         seconds = time.perf_counter() - started
-        for each_stats in stats:
-            for note in each_stats.get("notes", ()):
-                click.echo(f"note: {note}", err=True)
+        say_notes((note for each in stats for note in each.get("notes", ())), settings.quiet)
         click.echo(summary_line({**together(stats), "rows": sink.count}, seconds), err=True)
     return ROWS_FOUND if fail_on_rows and sink.count else 0
 
@@ -225,34 +208,3 @@ def _follow(
         lines=LineForm(columns.get("input_format"), called(columns.get("time_column")), unit, live.names),
         quiet=settings.quiet,
     )
-
-
-def _sink(
-    parts: Sequence[Part], output: str | None, output_format: str | None, limit: int, overwrite: bool, kept: list[str]
-) -> Sink:
-    """Where rows go."""
-    if output_format == "monpoly":
-        without = next((part for part in parts if part.tuples is None), None)
-        if without is not None:
-            raise click.UsageError(
-                f"--output-format monpoly writes what satisfies a policy, and the rows of {without.name!r} are "
-                "others; choose json or csv"
-            )
-    if output is None:
-        return TableSink(parts, limit)
-    from hamlet.cli.file_sinks import DirectorySink, StreamSink  # bring in all that rows are written as
-
-    if output == "-":
-        return StreamSink(parts, output_format or "json")
-    return DirectorySink(parts, output, output_format or "parquet", overwrite, kept)
-
-
-def together(stats: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What several notations counted over one input: the events once, all else added up."""
-    found: dict[str, Any] = {}
-    for each in stats:
-        for name, value in each.items():
-            if not isinstance(value, int) or isinstance(value, bool):
-                continue
-            found[name] = max(found.get(name, 0), value) if name == "events" else found.get(name, 0) + value
-    return found

@@ -14,7 +14,17 @@ import click
 from hamlet.arrays import pa, pc
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
-from hamlet.cli.notations import Advance, Part, Settings, Write, checkpoint_of, following, read_all, say_warnings
+from hamlet.cli.notations import (
+    Advance,
+    Part,
+    Settings,
+    Write,
+    checkpoint_of,
+    following,
+    read_all,
+    say_notes,
+    say_warnings,
+)
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
 from hamlet.errors import DataError, Diagnostic
@@ -88,8 +98,7 @@ def check(path: str, settings: Settings) -> str:
         for _ in source.chunks():
             if not source.expected.missing:
                 break
-        for sentence in [] if settings.quiet else source.notes():
-            click.echo(f"note: {sentence}", err=True)
+        say_notes(source.notes(), settings.quiet)
     return f"{path}: {'violations' if runner.violations[0] else 'satisfying valuations'} can be monitored, no errors"
 
 

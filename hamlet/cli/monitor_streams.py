@@ -14,7 +14,18 @@ import pyarrow as pa
 
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
-from hamlet.cli.notations import Advance, Part, Settings, Write, checkpoint_of, following, read_all, say_warnings
+from hamlet.cli.notations import (
+    Advance,
+    Part,
+    Settings,
+    Write,
+    checkpoint_of,
+    following,
+    read_all,
+    say_notes,
+    say_warnings,
+    together,
+)
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.csvform import CsvForm
@@ -178,7 +189,7 @@ class PreparedSpecifications:
                 progress(self._monitors[0].arrived)
         for place, monitor in enumerate(self._monitors):
             self._hand_out(write, place, monitor, monitor.close_found())
-        stats: dict[str, Any] = dict(_together([monitor.stats for monitor in self._monitors]))
+        stats: dict[str, Any] = together([monitor.stats for monitor in self._monitors])
         told = [said for monitor in self._monitors for said in monitor.warnings]
         stats["notes"] = [*self._feed.notes(), *dict.fromkeys(told)]
         if self._watch is not None:
@@ -279,22 +290,12 @@ def _with_clock(feed: Feed, monitor: Monitor) -> tuple[Iterator[pa.RecordBatch],
     return itertools.chain([first], batches), clock
 
 
-def _together(stats: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """The events once, all else added up."""
-    found: dict[str, int] = {}
-    for each in stats:
-        for name, value in each.items():
-            found[name] = max(found.get(name, 0), value) if name.endswith("events") else found.get(name, 0) + value
-    return found
-
-
 def check(path: str, settings: Settings) -> str:
     """What is said of a specification without errors."""
     spec = Specification.from_file(path)
     never = _check_input(spec, settings)
     say_warnings([spec], settings.quiet)
-    for sentence in [] if settings.quiet else never:
-        click.echo(f"note: {sentence}", err=True)
+    say_notes(never, settings.quiet)
     outputs = sum(each.kind is ir.Kind.OUTPUT for each in spec.program.streams)
     counts = ((len(spec.inputs), "input"), (outputs, "output"), (len(spec.program.triggers), "trigger"))
     said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
@@ -376,10 +377,6 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
 def _follow(spec: Specification, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:
     """The continuous job, until it is stopped."""
     checkpoint = checkpoint_of(given)
-    period = (("--where", settings.where), ("--from", settings.since), ("--to", settings.until))
-    other = next((name for name, value in period if value is not None), None)
-    if other is not None:
-        raise click.UsageError(f"{other} belongs to a batch of a specification; leave it out with --stream")
     if not isinstance(settings.source, str):
         raise click.UsageError("--stream of a specification follows one folder; give one --input")
     from hamlet.spark.specifications import submit_stream  # brings in pyspark, which nothing else needs

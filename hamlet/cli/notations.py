@@ -219,11 +219,14 @@ def say_warnings(works: Iterable[Any], quiet: bool) -> None:
             click.echo(warning.format(), err=True)
 
 
+def say_notes(notes: Iterable[str], quiet: bool) -> None:
+    """What is to be known goes to standard error, a line each."""
+    for note in () if quiet else notes:
+        click.echo(f"note: {note}", err=True)
+
+
 def checkpoint_of(given: Mapping[str, Any]) -> str:
-    """Where a continuous Spark job keeps its state; what belongs to a batch is refused."""
-    other = next((name for name in ("overwrite", "balance") if given.get(name)), None)
-    if other is not None:
-        raise click.UsageError(f"--{other} belongs to a batch; --stream goes on from its checkpoint")
+    """Where a continuous Spark job keeps its state."""
     if given["checkpoint"] is None:
         raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
     return str(given["checkpoint"])
@@ -232,15 +235,7 @@ def checkpoint_of(given: Mapping[str, Any]) -> str:
 def following(given: Mapping[str, Any], quiet: bool) -> dict[str, Any]:
     """How a continuous Spark job follows its folder, of what the command line says, and what becomes of its notes."""
     names = ("master", "trigger", "available_now", "files_per_batch", "verbose", "conf", "log_level", "adaptive")
-    return {**{name: given[name] for name in names}, "said": _unsaid if quiet else _said}
-
-
-def _said(sentence: str) -> None:
-    click.echo(f"note: {sentence}", err=True)
-
-
-def _unsaid(sentence: str) -> None:
-    """Nothing is said."""
+    return {**{name: given[name] for name in names}, "said": lambda note: say_notes([note], quiet)}
 
 
 class Prepared(Protocol):
@@ -329,36 +324,15 @@ def settings_of(options: dict[str, Any]) -> Settings:
     )
     chosen = {name: options.pop(name) for name in columns if name in options}
     own = {name: options.pop(name) for name in Settings.__dataclass_fields__ if name in options}
-    lateness = own.get("lateness")
-    if isinstance(lateness, str) and lateness.isdecimal():
-        own["lateness"] = int(lateness)
     return Settings(columns=chosen, **own)
 
 
-def refuse_timezone(path: str, options: dict[str, Any]) -> None:
-    """Take the option --timezone out of `options`; refuse it for a file that has no windows of days."""
-    if options.pop("timezone", None) is not None:
-        raise click.UsageError(f"--timezone is for workloads of trend queries (.sase), and {path} is none")
-
-
-def only_for(extensions: Sequence[str], given: Mapping[str, Any], wanted: str, what: str) -> None:
-    """Refuse options that no file of a call reads.
-
-    Parameters
-    ----------
-    extensions : sequence of str
-        Of the files of the call.
-    given : mapping of str to object
-        Options by name; what is false or None was not given.
-    wanted : str
-        The extension that reads them.
-    what : str
-        What such files are called.
-
-    Raises
-    ------
-    click.UsageError
-    """
-    for name, value in given.items():
-        if value and wanted not in extensions:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {what} ({wanted})")
+def together(stats: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several texts counted over one input: the events once, all else added up."""
+    found: dict[str, Any] = {}
+    for each in stats:
+        for name, value in each.items():
+            if not isinstance(value, int) or isinstance(value, bool):
+                continue
+            found[name] = max(found.get(name, 0), value) if name.endswith("events") else found.get(name, 0) + value
+    return found

@@ -93,7 +93,18 @@ def max_memory_option(more: str = "") -> Callable[[Any], Any]:
 QUERY = click.option(
     "--query", "queries", metavar="NAME", multiple=True, help="Only this query of the workload; may be repeated."
 )
-LATENESS = (option("lateness", default="0"), option("late"))
+
+
+def lateness_option(more: str = "") -> Callable[[Any], Any]:
+    """``--lateness``: ticks as a number, a duration as its text; the help ends with where it holds."""
+    return option("lateness", more, default="0", callback=_ticks)
+
+
+def _ticks(_context: click.Context, _option: click.Parameter, given: str) -> int | str:
+    return int(given) if given.isdecimal() else given
+
+
+LATENESS = (lateness_option(), option("late"))
 WHERE = option("where")
 OUTPUT = click.option(
     "--output",

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.notations import Settings
+from hamlet.cli.notations import Settings, say_notes
 from hamlet.cli.options import input_name
 from hamlet.engine.where import chosen_events
 from hamlet.errors import Diagnostic
@@ -29,8 +29,7 @@ def check(path: str, settings: Settings) -> str:
         unread = leave_out_useless(workload, events)
         watch.see_some(events.batches([name for name in watch.columns if name in events.schema.columns]))
         see_unread(watch, events, unread)
-        for sentence in [*events.notes(), *found_by(watch)]:
-            click.echo(f"note: {sentence}", err=True)
+        say_notes([*events.notes(), *found_by(watch)], settings.quiet)
     count = len(workload.names)
     return f"{path}: {count} quer{'y' if count == 1 else 'ies'}, no errors"
 
@@ -70,8 +69,7 @@ def _chosen(path: str, settings: Settings) -> tuple[Workload, EventSource | None
     chosen = chosen_events(events, settings.since, settings.until, settings.where)
     leave_out_useless(workload, chosen)
     said = chosen.row_groups.sentence("a run skips")
-    if said is not None and not settings.quiet:
-        click.echo(f"note: {said}", err=True)
+    say_notes([] if said is None else [said], settings.quiet)
     return workload, events, chosen
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
-from hamlet.cli.notations import Advance, Part, Settings, Write, read_all, say_warnings
+from hamlet.cli.notations import Advance, Part, Settings, Write, read_all, say_notes, say_warnings
 from hamlet.engine.live_filter import filter_of
 from hamlet.engine.where import chosen_events
 from hamlet.errors import Diagnostic, UnsupportedError
@@ -41,8 +41,7 @@ class Commands:
             monitor = StepMonitor(work, **_options(settings))
             for batch in _opened(settings).batches(list(work.plan.columns)):
                 monitor.push(batch)
-            for sentence in [] if settings.quiet else monitor.warnings:
-                click.echo(f"note: {sentence}", err=True)
+            say_notes(monitor.warnings, settings.quiet)
         return f"{path}: a {self._notation.kind}, no errors"
 
     def warnings(self, path: str, settings: Settings) -> Sequence[Diagnostic]:  # noqa: ARG002

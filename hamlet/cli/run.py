@@ -14,7 +14,7 @@ import click
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is_live, live_of, refuse_live
 from hamlet.cli.loading import load
-from hamlet.cli.notations import is_monitored
+from hamlet.cli.notations import is_monitored, say_notes
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     LATENESS,
@@ -120,8 +120,6 @@ def command(
         refuse_live({"trace": options["trace"], "report": options["report"], "limit": limit, "dates": dates})
         destinations = Destinations(outputs, output_format, options.pop("overwrite"), [*inputs_of(source), workload])
         return _follow(workload, source, live, destinations, (since, until, where, queries), {**options, **lateness})
-    if output is None and output_format is not None:
-        raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
     chosen = check_format(output_format or ("json" if output == "-" else "parquet"), to_stream=output == "-")
     if output not in (None, "-"):
@@ -129,8 +127,7 @@ def command(
         for name in ("trace", "report"):
             check_beside(options[name], f"--{name}", str(output))
         doubt = folder_doubt(str(output), output_format)
-        if doubt is not None and not quiet:
-            click.echo(f"note: {doubt}", err=True)
+        say_notes([] if doubt is None else [doubt], quiet)
     started = time.perf_counter()
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows", "missing_columns")}
@@ -150,10 +147,8 @@ def command(
     sys.stdout.flush()  # before the summary
     if not quiet:
         if output not in (None, "-") and chosen == "parquet":
-            for note in results.type_notes():
-                click.echo(f"note: {note}", err=True)
-        for line in results.run_warnings:
-            click.echo(f"note: {line}", err=True)
+            say_notes(results.type_notes(), quiet)
+        say_notes(results.run_warnings, quiet)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
     return 0
 
@@ -174,8 +169,6 @@ def _follow(
     delimiter = options.pop("delimiter")
     for name in ("trace", "report", "missing_columns"):
         options.pop(name)
-    lateness = options["lateness"]
-    options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
     loaded, _ = load(workload, None, quiet, {}, queries)
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
 

@@ -93,3 +93,23 @@ def _column(batches: Sequence[pa.RecordBatch], place: int, kind: pa.DataType) ->
     tables = [pa.table({"": batch.column(place)}) for batch in batches]
     empty = pa.Table.from_batches([], pa.schema([("", kind)]))
     return pa.concat_tables([empty, *tables], promote_options="permissive").column(0)
+
+
+def sink_of(
+    parts: Sequence[Part], output: str | None, output_format: str | None, limit: int, overwrite: bool, kept: list[str]
+) -> Sink:
+    """Where rows go."""
+    if output_format == "monpoly":
+        without = next((part for part in parts if part.tuples is None), None)
+        if without is not None:
+            raise click.UsageError(
+                f"--output-format monpoly writes what satisfies a policy, and the rows of {without.name!r} are "
+                "others; choose json or csv"
+            )
+    if output is None:
+        return TableSink(parts, limit)
+    from hamlet.cli.file_sinks import DirectorySink, StreamSink  # bring in all that rows are written as
+
+    if output == "-":
+        return StreamSink(parts, output_format or "json")
+    return DirectorySink(parts, output, output_format or "parquet", overwrite, kept)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hamlet.cli.file_sinks import DirectorySink, StreamSink
 from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is_live, live_of, refuse_live
-from hamlet.cli.notations import Part, Settings, extension_of
+from hamlet.cli.notations import Part, Settings, extension_of, say_notes
 from hamlet.cli.options import (
     LATENESS,
     OUTPUT,
@@ -29,7 +28,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import summary_line
-from hamlet.cli.sinks import Sink, TableSink
+from hamlet.cli.sinks import sink_of
 from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
 from hamlet.frontend.time_column import called
 from hamlet.input.live.lines import LineForm
@@ -114,8 +113,6 @@ def run_text(
     """Run statements, and print or write their rows."""
     from hamlet.patterns.match.run import sql  # brings in duckdb and sqlglot
 
-    if output is None and output_format is not None:
-        raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=keep)
     page = None
@@ -131,7 +128,7 @@ def run_text(
         Part(name=each.name, kind="query", made=partial(_schema_of, each), named=several, title="row")
         for each in results.parts
     ]
-    with _sink(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, keep) as sink:
+    with sink_of(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, keep) as sink:
         for place, each in enumerate(results.parts):
             table = each.table() if limit is None else each.table().slice(0, limit)
             for batch in table.to_batches():
@@ -141,23 +138,12 @@ def run_text(
     if page is not None:
         page.write(results, tables, given, seconds)
     if not quiet:
-        for line in results.warnings:
-            click.echo(f"note: {line}", err=True)
+        say_notes(results.warnings, quiet)
         click.echo(summary_line({"rows": len(results)}, seconds), err=True)
 
 
 def _schema_of(part: Rows) -> pa.Schema:
     return part.table().schema
-
-
-def _sink(
-    parts: list[Part], output: str | None, output_format: str | None, limit: int, overwrite: bool, keep: list[str]
-) -> Sink:
-    if output is None:
-        return TableSink(parts, limit)
-    if output == "-":
-        return StreamSink(parts, output_format or "json")
-    return DirectorySink(parts, output, output_format or "parquet", overwrite, keep)
 
 
 def run_stream(
@@ -189,8 +175,6 @@ def run_stream(
         raise OptionError(f"a stream is one table, {name or 'without a name'}, and the text reads {', '.join(read)}")
     names = ("dialect", "lateness", "late", "max_steps", "max_memory")
     chosen = {each: options[each] for each in names if options.get(each) is not None}
-    lateness = chosen.get("lateness", 0)
-    chosen["lateness"] = int(lateness) if str(lateness).isdecimal() else lateness
     texts = [statement_text(script, each) for each in script.statements]
     plain = [all(reads_table(script.text, clause) for clause in each.clauses) for each in script.statements]
     times = [leading_column([each]) if whole else None for each, whole in zip(script.statements, plain, strict=True)]
@@ -357,8 +341,7 @@ def run_statements(
         code = run_stream(text, source, given, live, destinations, options)
         if code is not None:
             return code
-    else:
-        refuse_unheard([EXTENSION])
+    refuse_unheard([EXTENSION])
     run_text(
         text,
         source,

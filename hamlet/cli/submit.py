@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli.heard import refuse_unheard
+from hamlet.cli.heard import OF_POLICIES, STREAMING, refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
 from hamlet.cli.notations import (
@@ -17,8 +17,7 @@ from hamlet.cli.notations import (
     extension_of,
     following,
     notation_of,
-    only_for,
-    refuse_timezone,
+    say_notes,
     settings_of,
 )
 from hamlet.cli.options import (
@@ -33,6 +32,7 @@ from hamlet.cli.options import (
     WHERE,
     Input,
     input_option,
+    lateness_option,
     max_memory_option,
     option,
     with_options,
@@ -40,49 +40,11 @@ from hamlet.cli.options import (
 from hamlet.cli.progress import summary_line, task_bar
 from hamlet.cli.sql import is_sql, tables_of, text_of
 
-_STREAM_DEFAULTS = {
-    "checkpoint": None,
-    "lateness": "0",
-    "late": "error",
-    "trigger": None,
-    "files_per_batch": None,
-    "available_now": False,
-    "verbose": False,
-    "adaptive": False,
-    "conf": (),
-    "log_level": None,
-}
-_POLICY_DEFAULTS = {
-    "signature": None,
-    "negate": False,
-    "open_end": False,
-    "verdicts": "satisfied",
-    "mode": "local",
-    "time_points": "step",
-    "ignore_unknown": False,
-    "statistics": None,
-    "slices": None,
-}
-_WORKLOAD_DEFAULTS = {
-    "where": None,
-    "since": None,
-    "until": None,
-    "balance": False,
-    "trace": None,
-    "report": None,
-    "products": "auto",
-    "semijoin": "auto",
-    "sharing": "dynamic",
-    "benefit": "measured",
-    "numbers": "exact",
-    "count_type": "auto",
-    "null_keys": "keep",
-    "threads": 1,
-}  # options that only trend queries know
+_OF_BATCHES = ("overwrite", "balance", "products", "semijoin", "report", "trace", "since", "until")
 _STREAM_OPTIONS = (
     click.option("--stream", is_flag=True, help="Go on as files are added to the input folder."),
     click.option("--checkpoint", metavar="DIR", help="Where a --stream keeps its place and its state."),
-    option("lateness", " Of a --stream.", default=_STREAM_DEFAULTS["lateness"]),
+    lateness_option(" Of a --stream."),
     option("late", " Of a --stream."),
     click.option("--trigger", metavar="INTERVAL", help="Time between micro-batches of a --stream: '10 seconds'."),
     click.option(
@@ -205,131 +167,59 @@ def command(
     """
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
+    extension = extension_of(workload)
+    refuse_unheard([extension])
+    options["output_format"] = options["output_format"] or "parquet"
     if is_sql(workload):
         _match(workload, source, output, quiet, stream, options)
-        return
-    refuse_unheard([extension_of(workload)])
-    own = {name: options.pop(name) for name in _POLICY_DEFAULTS}
-    extension = extension_of(workload)
-    changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items() if name != "slices"}
-    changed["slices"] = own["slices"] is not None and not stream
-    only_for([extension], changed, ".mfotl", "policies")
-    period = {"since": options.pop("since"), "until": options.pop("until")}
-    if extension != QUERIES:
-        refuse_timezone(workload, options)
-        if not stream:
-            _refuse_streaming(options)
-        given = {**options, **own, **period, "source": source, "quiet": quiet}
-        _monitor(extension, workload, given, output, stream, queries)
-        return
-    options |= period
-    options["partitions"] = options["partitions"] or own["slices"]
-    only_for([".sase"], {"values": options.pop("values")}, ".lola", "specifications")
-    streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
-    if stream:
-        _follow(workload, source, output, queries, quiet, streaming, options)
-        return
-    _refuse_streaming(streaming)
+    elif extension != QUERIES:
+        _monitor(extension, workload, {**options, "source": source, "quiet": quiet, "output": output, "stream": stream})
+    else:
+        slices = options.pop("slices")
+        options["partitions"] = options["partitions"] or slices
+        options = {name: value for name, value in options.items() if name not in (*OF_POLICIES, "values")}
+        (_follow if stream else _submit)(workload, source, output, queries, quiet, options)
+
+
+def _submit(
+    workload: str, source: Input, output: str, queries: tuple[str, ...], quiet: bool, options: dict[str, Any]
+) -> None:
+    """The batch job of a workload."""
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
+    options = {name: value for name, value in options.items() if name not in STREAMING}
     started = time.perf_counter()
     checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
-    options["output_format"] = options["output_format"] or "parquet"
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
-    if not quiet:
-        for note in [*stats["notes"], *stats["warnings"]]:
-            click.echo(f"note: {note}", err=True)
-        if options["products"] == "always" and not stats["products"]["used"]:
-            click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
-        click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+    notes = [*stats["notes"], *stats["warnings"]]
+    if options["products"] == "always" and not stats["products"]["used"]:
+        notes.append(f"events were shuffled, for {stats['products']['reason']}")
+    _summed_up({**stats, "notes": notes}, started, quiet)
 
 
 def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool, options: dict[str, Any]) -> None:
     """A job for a file of SQL with row patterns."""
-    context = click.get_current_context()
-    heard = {"workload", "source", "output", "quiet", "stream", "master", "input_format", "output_format"}
-    heard |= {*_STREAM_DEFAULTS, "slices", "partitions", "bad_rows"} if stream else {"overwrite"}
-    heard |= {"missing_columns", "delimiter"}
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        if name not in heard and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{parameter.opts[0]} would do nothing: the text says what row patterns read")
+    checkpoint = checkpoint_of(options) if stream else ""
+    from hamlet.spark import patterns
+
+    started = time.perf_counter()
+    text, tables = text_of(workload), tables_of(source, options["input_format"])
+    given = {name: options[name] for name in ("input_format", "output_format", "delimiter", "missing_columns")}
     if stream:
-        _match_stream(workload, source, output, quiet, options)
-        return
-    _refuse_streaming({name: options[name] for name in _STREAM_DEFAULTS})
-    from hamlet.spark.patterns import submit
-
-    started = time.perf_counter()
-    stats = submit(
-        text_of(workload),
-        tables_of(source, options["input_format"]),
-        output,
-        source=workload,
-        master=options["master"],
-        input_format=options["input_format"],
-        output_format=options["output_format"] or "parquet",
-        overwrite=options["overwrite"],
-        delimiter=options["delimiter"],
-        keep=[workload],
-        missing_columns=options["missing_columns"],
-    )
+        given |= {name: options[name] for name in ("lateness", "late", "bad_rows")}
+        given |= {"slices": options["slices"] or options["partitions"], **following(options, quiet)}
+        stats = patterns.submit_stream(text, tables, output, checkpoint, source=workload, **given)
+    else:
+        given |= {name: options[name] for name in ("master", "overwrite")}
+        stats = patterns.submit(text, tables, output, source=workload, keep=[workload], **given)
     _summed_up(stats, started, quiet)
 
 
-def _match_stream(workload: str, source: Input, output: str, quiet: bool, options: dict[str, Any]) -> None:
-    """The continuous job of a file of SQL, until it is stopped."""
-    checkpoint = checkpoint_of(options)
-    from hamlet.spark.patterns import submit_stream
-
-    started = time.perf_counter()
-    lateness = options["lateness"]
-    stats = submit_stream(
-        text_of(workload),
-        tables_of(source, options["input_format"]),
-        output,
-        checkpoint,
-        source=workload,
-        slices=options["slices"] or options["partitions"],
-        lateness=int(lateness) if lateness.isdecimal() else lateness,
-        late=options["late"],
-        input_format=options["input_format"],
-        delimiter=options["delimiter"],
-        bad_rows=options["bad_rows"],
-        missing_columns=options["missing_columns"],
-        output_format=options["output_format"] or "parquet",
-        **following(options, quiet),
-    )
-    _summed_up(stats, started, quiet)
-
-
-def _option(name: str) -> str:
-    """How an option is written."""
-    return {"since": "from", "until": "to"}.get(name, name.replace("_", "-"))
-
-
-def _refuse_streaming(given: dict[str, Any]) -> None:
-    """Refuse what only a --stream reads."""
-    other = next((name for name, default in _STREAM_DEFAULTS.items() if given[name] != default), None)
-    if other is not None:
-        raise click.UsageError(f"--{other.replace('_', '-')} belongs to --stream")
-
-
-def _monitor(
-    extension: str, path: str, options: dict[str, Any], output: str, stream: bool, queries: tuple[str, ...]
-) -> None:
+def _monitor(extension: str, path: str, options: dict[str, Any]) -> None:
     """A job for a policy or a specification."""
-    of_lola = ("where", "since", "until")
-    known = [name for name in _WORKLOAD_DEFAULTS if extension != ".lola" or name not in of_lola]
-    given = {name: options.pop(name) for name in known}
-    other = next((name for name in known if given[name] != _WORKLOAD_DEFAULTS[name]), None)
-    if other is not None or queries:
-        raise click.UsageError(f"--{_option(other or 'query')} is for workloads of trend queries (.sase)")
     settings = settings_of(options)
     started = time.perf_counter()
-    options |= {"output": output, "stream": stream}
-    options["output_format"] = options.get("output_format") or "parquet"
     stats = notation_of(extension).submit([path], settings, options)
     _summed_up(stats, started, settings.quiet)
 
@@ -337,48 +227,24 @@ def _monitor(
 def _summed_up(stats: Mapping[str, Any], started: float, quiet: bool) -> None:
     """Say what a job has done; a continuous one has said what it found."""
     if not quiet:
-        for note in stats.get("notes", ()) if "batches" not in stats else ():
-            click.echo(f"note: {note}", err=True)
+        say_notes(stats.get("notes", ()), "batches" in stats)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
 def _follow(
-    workload: str,
-    source: Input,
-    output: str,
-    queries: tuple[str, ...],
-    quiet: bool,
-    streaming: dict[str, Any],
-    options: dict[str, Any],
+    workload: str, source: Input, output: str, queries: tuple[str, ...], quiet: bool, options: dict[str, Any]
 ) -> None:
-    """The continuous job, until it is stopped."""
-    for name, what in (("report", "a page about"), ("trace", "a trace of")):
-        if options.pop(name) is not None:
-            raise click.UsageError(
-                f"--{name} tells of a job that has ended, and --stream goes on; for {what} the files that are there, "
-                f"submit them without --stream, or give them to hamlet run --{name}"
-            )
-    for name, written in (("since", "--from"), ("until", "--to")):
-        if options.pop(name) is not None:
-            raise click.UsageError(f"{written} belongs to a batch; --where can compare the time of a --stream")
-    if options.pop("products") != "auto":
-        raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
-    if options.pop("semijoin") == "on":
-        raise click.UsageError("--semijoin belongs to a batch; --stream does not know what keys will have")
-    checkpoint = checkpoint_of(options | streaming)
-    del options["overwrite"], options["balance"]
+    """The continuous job of a workload, until it is stopped."""
+    checkpoint = checkpoint_of(options)
     from hamlet import spark
 
-    lateness = streaming["lateness"]
-    options["output_format"] = options["output_format"] or "parquet"
-    options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
     checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     if not quiet and options["output_format"] == "parquet" and options["count_type"] == "auto":
         click.echo(
             "note: COUNT and SUM are text in the files of a --stream, unless --count-type says what fits", err=True
         )
-    options |= {"late": streaming["late"], **following({"master": options["master"], **streaming}, quiet)}
-    found = spark.submit_stream(checked, source, output, checkpoint, **options)
+    given = {name: value for name, value in options.items() if name not in (*_OF_BATCHES, "checkpoint")}
+    found = spark.submit_stream(checked, source, output, checkpoint, **{**given, **following(options, quiet)})
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""
         click.echo(f"{found['events']:,} events in {found['batches']:,} micro-batches{late}", err=True)

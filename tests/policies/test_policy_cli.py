@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import pytest
 
 from hamlet.cli import main
 from hamlet.policies import Policy
-
-submit = importlib.import_module("hamlet.cli.submit")  # the package has a command of this name
 
 ROOT = Path(__file__).resolve().parents[2]
 SIGNATURE = "withdraw(user: string, amount: int)\nreport(user: string)\n"
@@ -190,13 +187,3 @@ def test_the_policies_of_this_project_can_be_monitored(name: str, capsys: pytest
         assert "no errors" in said(capsys, "check", str(path), "--signature", str(signature_path))
     policy = Policy.from_file(path, signature_path)
     assert Policy.parse(str(policy), policy.signature, policy.name) == policy
-
-
-def test_submit_knows_the_defaults_of_its_options() -> None:
-    """What a policy's job refuses is what differs from the default; a default of its own would refuse every job."""
-    defaults = {each.name: each.default for each in submit.command.params}
-    for table in (submit._WORKLOAD_DEFAULTS, submit._STREAM_DEFAULTS, submit._POLICY_DEFAULTS):
-        for name, value in table.items():
-            assert name in defaults
-            if value is not False and value is not None and value != ():  # click has none where values may be many
-                assert defaults[name] == value, name
