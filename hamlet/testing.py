@@ -33,11 +33,11 @@ from hamlet.input.events import open_events
 from hamlet.oracle import Trend, trends
 from hamlet.parallel.run import run
 from hamlet.planner.workload import Workload
+from hamlet.runtime.definitions import ZONED
 
 __all__ = ["Case", "assert_trends", "cases", "describe_trends", "events_of", "rows_of"]
 
 MOST_EVENTS = 20  # of a stream whose trends are listed
-_COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
 MOST_LISTED = 40  # trends that a message shows
 
 
@@ -120,7 +120,7 @@ def describe_trends(
     if not all(isinstance(event[chosen.time_column], int) for event in events):
         return "(the trends are listed for integer times)"
     lines: list[str] = []
-    known = open_events(events, **{name: getattr(chosen, name) for name in _COLUMNS})
+    known = open_events(events, **{name: getattr(chosen, name) for name in ZONED})
     workload.refuse_misspelled(known.schema, known.types())
     for each in workload.queries:
         found = trends(

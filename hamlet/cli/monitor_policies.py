@@ -36,13 +36,12 @@ from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.runner import PolicyRunner, runner_of
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts.modes import mode_of
+from hamlet.runtime.definitions import COLUMNS
 from hamlet.runtime.expected import in_no_relation
 
 if TYPE_CHECKING:
     from hamlet.parallel.routing.rates import Rates
     from hamlet.policies.tenant import PolicyTenant
-
-_COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
 
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
@@ -58,7 +57,7 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States
 
     policies = load(paths, settings)
     columns = dict(settings.columns)
-    options = {name: columns[name] for name in _COLUMNS if name in columns}
+    options = {name: columns[name] for name in COLUMNS if name in columns}
     options |= {
         name: getattr(settings, name)
         for name in ("negate", "time_points", "verdicts", "mode", "open_end", "max_memory", "lateness", "late")
@@ -68,7 +67,7 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States
             policies,
             options,
             chosen=filter_of(
-                settings.where, settings.since, settings.until, **{name: options[name] for name in _COLUMNS}
+                settings.where, settings.since, settings.until, **{name: options[name] for name in COLUMNS}
             ),
             ignore_unknown=settings.ignore_unknown,
             drops=columns.get("bad_rows") == "drop",

@@ -28,6 +28,7 @@ from hamlet.arrays import pa
 from hamlet.cli.live_options import Live, States
 from hamlet.cli.options import Input
 from hamlet.errors import Diagnostic, HamletError, OptionError, WorkloadError, one_of
+from hamlet.runtime.definitions import COLUMNS, READING
 from hamlet.runtime.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -88,9 +89,7 @@ class Settings:
     source : str, list of str or None
         The input as the user named it, or several; ``-`` is standard input.
     columns : mapping
-        ``input_format, time_column, type_column, order_column, time_unit, delimiter, bad_rows,
-        missing_columns``, as
-        `hamlet.input.events.open_events` takes them.
+        `COLUMNS` and `READING` (`hamlet.runtime.definitions`), as `hamlet.input.events.open_events` takes them.
     where : str or None
         The condition that events must fulfil.
     since, until : str or None
@@ -318,11 +317,7 @@ def by_notation(paths: Sequence[str]) -> dict[str, list[str]]:
 
 def settings_of(options: dict[str, Any]) -> Settings:
     """Settings from the options of a command, which are taken out of `options`; others keep their defaults."""
-    columns = (
-        *("input_format", "time_column", "type_column", "order_column", "time_unit"),
-        *("delimiter", "bad_rows", "missing_columns"),
-    )
-    chosen = {name: options.pop(name) for name in columns if name in options}
+    chosen = {name: options.pop(name) for name in (*COLUMNS, *READING) if name in options}
     own = {name: options.pop(name) for name in Settings.__dataclass_fields__ if name in options}
     return Settings(columns=chosen, **own)
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hamlet.runtime.definitions import DEFINITIONS
+from hamlet.runtime.definitions import COLUMNS, DEFINITIONS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -123,9 +123,7 @@ REPORT = click.option(
     help="Write a page about the run: results over time, events by type, where the time went, what was shared.",
 )
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
-COLUMN_OPTIONS = tuple(
-    option(name) for name in ("input_format", "time_column", "type_column", "order_column", "time_unit")
-)
+COLUMN_OPTIONS = tuple(option(name) for name in ("input_format", *COLUMNS))
 TIMEZONE = option("timezone")
 READING_OPTIONS = (
     option("delimiter"),

@@ -18,6 +18,7 @@ from hamlet.input.events import EventSource
 from hamlet.planner.explain import explain as explain_workload
 from hamlet.planner.skipping import leave_out_useless
 from hamlet.planner.workload import Workload
+from hamlet.runtime.definitions import ZONED
 
 
 def check(path: str, settings: Settings) -> str:
@@ -53,11 +54,11 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
 
 def estimated(path: str, settings: Settings, numbers: str, *, as_json: bool) -> str:
     """What a run over the input will take, as text or as JSON."""
-    from hamlet.parallel.estimate import COLUMNS, estimate  # runs, which nothing else here does
+    from hamlet.parallel.estimate import estimate  # runs, which nothing else here does
 
     workload, _, chosen = _chosen(path, settings)
     columns = _columns(settings)
-    found = estimate(workload, chosen, numbers=numbers, **{name: columns[name] for name in COLUMNS})
+    found = estimate(workload, chosen, numbers=numbers, **{name: columns[name] for name in ZONED})
     return json.dumps(found.facts()) if as_json else found.text()
 
 

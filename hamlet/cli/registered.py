@@ -17,9 +17,10 @@ from hamlet.engine.where import chosen_events
 from hamlet.errors import Diagnostic, UnsupportedError
 from hamlet.input.events import EventSource, open_events
 from hamlet.notation.live import WorkTenant
-from hamlet.notation.monitor import COLUMNS, StepMonitor
+from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Notation, Work
 from hamlet.notation.run import driven
+from hamlet.runtime.definitions import COLUMNS
 
 
 class Commands:

@@ -45,6 +45,7 @@ from hamlet.output.query_part import dated
 from hamlet.output.result import Results
 from hamlet.parallel.run import run as run_workload
 from hamlet.planner.workload import Workload
+from hamlet.runtime.definitions import COLUMNS, READING, ZONED
 
 
 @click.command(
@@ -129,8 +130,8 @@ def command(
         doubt = folder_doubt(str(output), output_format)
         say_notes([] if doubt is None else [doubt], quiet)
     started = time.perf_counter()
-    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
-    columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows", "missing_columns")}
+    columns = {name: options[name] for name in ZONED}
+    columns |= {name: options.pop(name) for name in READING}
     checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None
     results = _compute(checked, events, quiet, {**options, "since": since, "until": until, "where": where})
@@ -170,7 +171,7 @@ def _follow(
     for name in ("trace", "report", "missing_columns"):
         options.pop(name)
     loaded, _ = load(workload, None, quiet, {}, queries)
-    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    columns = {name: options[name] for name in COLUMNS}
 
     def tenants(states: States) -> list[QueryTenant]:
         chosen = filter_of(where, since, until, **columns)

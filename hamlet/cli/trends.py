@@ -22,6 +22,7 @@ from hamlet.engine.where import chosen_events
 from hamlet.errors import OptionError
 from hamlet.output.digits import short_text
 from hamlet.parallel.run import run as run_workload
+from hamlet.runtime.definitions import ZONED
 from hamlet.trends import TrendSample, refuse_others
 
 _LONGEST = 40  # events of a trend that are shown
@@ -76,7 +77,7 @@ def command(
             refuse_others(each)
     chosen = checked.select([query] if query is not None else checked.names)
     given = chosen_events(events, since, until, where)
-    options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
+    options = {name: columns[name] for name in ZONED}
     sample = run_workload(chosen, given, **options).trends(chosen.names[0], window, group, limit)
     _show(sample, columns["type_column"])
 

@@ -24,6 +24,7 @@ from hamlet.language.schema import END_OF_TIME, Clock, Schema
 from hamlet.notation.notation import Row, Work
 from hamlet.output.columnar import dicts_of
 from hamlet.runtime.arrivals import Arrivals
+from hamlet.runtime.definitions import COLUMNS
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.intake import with_time_column
 from hamlet.runtime.monitor import Monitor
@@ -31,7 +32,6 @@ from hamlet.runtime.options import check_columns, made_of
 from hamlet.runtime.reorder_buffer import Place
 from hamlet.runtime.sizes import Size, bytes_of
 
-COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
 _LOW = -(2**62)
 _FIELDS = ("options", "stream", "promise", "held", "schema", "state", "expected")
 

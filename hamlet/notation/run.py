@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.input.events import EventSource, open_events
-from hamlet.notation.monitor import COLUMNS, MonitorOptions, StepMonitor
+from hamlet.notation.monitor import MonitorOptions, StepMonitor
 from hamlet.notation.notation import Work
+from hamlet.runtime.definitions import COLUMNS
 
 _HEARD = frozenset(each.name for each in fields(MonitorOptions))
 

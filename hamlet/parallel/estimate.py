@@ -27,6 +27,7 @@ from hamlet.parallel.run import run
 from hamlet.planner.compile import lengths
 from hamlet.planner.matching import is_matching
 from hamlet.planner.workload import Workload
+from hamlet.runtime.definitions import ZONED
 from hamlet.runtime.sizes import size_text
 
 WINDOWS = 3  # that a sample is long
@@ -40,7 +41,6 @@ MANY_WINDOWS = 4  # open at once
 WORTH = 1.3  # times faster, from which it is worth a sentence
 WORD_BITS = 64
 SHORT_S = 1.0  # nobody waits for less
-COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")  # options that say what is read
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class _Sampling:
     def _run(self, table: pa.Table, **other: Any) -> _Ran:
         """A run over a table, rows and all."""
         options = {**self._options, **other}
-        known = {name: options[name] for name in COLUMNS if options.get(name) is not None}
+        known = {name: options[name] for name in ZONED if options.get(name) is not None}
         begin = time.process_time()
         engine = Engine(self._workload, **cast(EngineOptions, options))
         source = open_events(table, **known)
@@ -244,7 +244,7 @@ class _Sampling:
 
     def _whole_run(self, table: pa.Table) -> float:
         """Seconds of a run with all that it does besides its rows: what it says of them costs the same of any input."""
-        known = {name: self._options[name] for name in COLUMNS if self._options.get(name) is not None}
+        known = {name: self._options[name] for name in ZONED if self._options.get(name) is not None}
         begin = time.process_time()
         with _quiet():
             run(self._workload, open_events(table, **known), **self._options)

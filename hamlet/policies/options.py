@@ -11,6 +11,7 @@ from hamlet.input.csvform import BadRows
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.policies.verdicts.modes import Mode, mode_of
+from hamlet.runtime.definitions import COLUMNS
 from hamlet.runtime.options import OF_QUERIES, check_choice, check_columns
 from hamlet.runtime.progress import Progress
 from hamlet.runtime.sizes import Size, bytes_of
@@ -99,7 +100,7 @@ class Options:
     @property
     def columns(self) -> dict[str, Any]:
         """What columns mean, as `hamlet.input.events.open_events` takes it."""
-        return {name: getattr(self, name) for name in ("time_column", "type_column", "order_column", "time_unit")}
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

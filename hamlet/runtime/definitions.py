@@ -165,3 +165,6 @@ _ALL = (
     ),
 )
 DEFINITIONS = {each.name: each for each in _ALL}
+COLUMNS = ("time_column", "type_column", "order_column", "time_unit")  # what the columns of events mean
+ZONED = (*COLUMNS, "timezone")
+READING = ("input_format", "delimiter", "bad_rows", "missing_columns")  # how files are read

@@ -19,13 +19,14 @@ from hamlet.input.events import EventSource, open_events
 from hamlet.output.place import check_beside, staged
 from hamlet.planner.workload import Workload
 from hamlet.policies import Policy
+from hamlet.runtime.definitions import READING, ZONED
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import takes
 from hamlet.spark import patterns, policies, specifications
 from hamlet.spark.batch import destination
 from hamlet.spark.continuous import QuerySink, query_work
 from hamlet.spark.counters import events_seen, stats_of, summed
-from hamlet.spark.findings import COLUMNS, of_stream
+from hamlet.spark.findings import of_stream
 from hamlet.spark.following import Prepare, Prepared, followed
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
@@ -213,9 +214,8 @@ def _logged(found: dict[str, Any]) -> dict[str, Any]:
 
 def _read_again(checkpoint: str, chosen: Stream) -> EventSource:
     """The events of the files that a continuous job has read."""
-    form = ("input_format", "delimiter", "bad_rows", "missing_columns")
-    options = {name: getattr(chosen, name) for name in form}
-    options |= {name: getattr(chosen.run, name) for name in COLUMNS}
+    options = {name: getattr(chosen, name) for name in READING}
+    options |= {name: getattr(chosen.run, name) for name in ZONED}
     return chosen_events(open_events(files_read(checkpoint), **options), None, None, chosen.where)
 
 

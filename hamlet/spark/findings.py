@@ -23,6 +23,7 @@ from hamlet.language.schema import Schema
 from hamlet.output.result import Results
 from hamlet.parallel.run import rows_alone
 from hamlet.planner.workload import Workload
+from hamlet.runtime.definitions import ZONED
 from hamlet.spark.counters import noted_of, tallies_of
 from hamlet.spark.events import engine_batches
 from hamlet.spark.job import Job
@@ -30,7 +31,6 @@ from hamlet.spark.layers import Done
 from hamlet.spark.tasks import Noted
 from hamlet.spark.told import Told
 
-COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
 MOST_TYPES = 1000  # of events, besides those that the workload names
 
 
@@ -181,7 +181,7 @@ def _of_frame(job: Job, schema: Schema, rows: int | None) -> _Events:
 
     def opened(names: Sequence[str]) -> EventSource:
         table = pa.Table.from_batches(list(found.batches(names)))
-        return open_events(table, **{name: getattr(job.shipment.options, name) for name in COLUMNS})
+        return open_events(table, **{name: getattr(job.shipment.options, name) for name in ZONED})
 
     found = _Events(job, schema, rows, opened)
     return found

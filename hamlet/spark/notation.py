@@ -12,8 +12,9 @@ import pyarrow as pa
 from hamlet.engine.where import chosen_events
 from hamlet.input.columns import values_of
 from hamlet.input.events import EventSource, open_events
-from hamlet.notation.monitor import COLUMNS, StepMonitor
+from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Notation, Work
+from hamlet.runtime.definitions import COLUMNS
 from hamlet.spark.batch import destination, seen_by_all, written_shares
 from hamlet.spark.options import Once
 from hamlet.spark.session import session, translated

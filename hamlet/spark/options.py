@@ -24,6 +24,7 @@ from hamlet.input.ticks import Lateness
 from hamlet.output import columnar
 from hamlet.parallel.routing.rates import Rates
 from hamlet.policies.options import MonitorOptions, OnlineOptions
+from hamlet.runtime.definitions import COLUMNS, READING
 from hamlet.runtime.options import check_choice, made_of, names_in
 from hamlet.spark.look import Choice
 from hamlet.spark.session import Progress
@@ -315,7 +316,7 @@ class PolicyFrame:
     @property
     def columns(self) -> dict[str, Any]:
         """What columns mean, as `hamlet.input.events.open_events` takes it."""
-        return {name: getattr(self, name) for name in ("time_column", "type_column", "order_column", "time_unit")}
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,8 +332,7 @@ class PolicyBatch(PolicyFrame, Once):
     @property
     def reading(self) -> dict[str, Any]:
         """How tasks read the input, as `hamlet.policies.logs.source.open_source` takes it."""
-        names = ("input_format", "delimiter", "bad_rows", "missing_columns", "ignore_unknown")
-        return {**self.columns, **{name: getattr(self, name) for name in names}}
+        return {**self.columns, **{name: getattr(self, name) for name in (*READING, "ignore_unknown")}}
 
 
 @dataclass(frozen=True, kw_only=True)
