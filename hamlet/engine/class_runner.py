@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -321,14 +322,25 @@ class ClassRunner:
         return self._roles.setdefault(role, len(self._roles))
 
     def _process(self, kernel: Any, batch: pa.RecordBatch, *arguments: Any, **more: Any) -> None:
-        try:
+        with self._explained(batch):
             kernel.process(*arguments, **more)
+
+    def advance(self, kernel: Any, time: int) -> None:
+        """Let a kernel deliver the windows that are final at a time."""
+        with self._explained(None):
+            kernel.advance(self.line.place(time))
+
+    @contextmanager
+    def _explained(self, batch: pa.RecordBatch | None) -> Iterator[None]:
+        """Say in words what a kernel cannot do."""
+        try:
+            yield
         except TooManyGroups as error:
             raise self._too_many_groups(error.query) from None
         except KernelOverflow as error:
             program = self._program(error.query, error.predicate)
             text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
-            raise overflow_error(batch, text, error.row) from None
+            raise overflow_error(batch if error.row >= 0 else None, text, error.row) from None
 
     def _too_many_groups(self, part: int) -> DataError:
         query = self.compiled.queries[self.compiled.parts[part][0]]

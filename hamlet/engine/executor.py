@@ -177,7 +177,7 @@ class Executor:
         with self._limited(), self.stages.measured("kernel"):
             for runner in self._classes:
                 for number, kernel in enumerate(runner.kernels):
-                    self._workers.do(number, partial(kernel.advance, runner.line.place(time)))
+                    self._workers.do(number, partial(runner.advance, kernel, time))
         for runner in self._classes:
             runner.forget()
 

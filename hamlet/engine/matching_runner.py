@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.engine.class_runner import ClassRunner, Columns
+from hamlet.engine.class_runner import ClassRunner, Columns, RunnerState
 from hamlet.engine.matching_bursts import BurstRecords
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
@@ -89,6 +89,12 @@ class MatchingRunner(ClassRunner):
             self._hashes = np.concatenate([self._hashes, hash_texts(strings.texts[len(self._hashes) :])])
         return {"hashes": self._hashes}
 
+    def load(self, state: RunnerState) -> None:
+        """Go on from a saved state; windows may close before an event comes."""
+        super().load(state)
+        for kernel in self.kernels:
+            kernel.know_ranks(self.workload.strings.ranks)
+
     def _program(self, query: int, predicate: int) -> Program:
         return self.matching[query].predicates[predicate][0]
 
@@ -122,11 +128,11 @@ Kept = list[tuple[int, int]]
 
 def _widened(
     new: MatchingTables, columns: Columns, old: MatchingTables, old_columns: Columns
-) -> tuple[Kept, list[int], Kept, list[int]]:
+) -> tuple[Kept, list[int], Kept, list[int], Kept]:
     """What turns from INT into DOUBLE.
 
     The (list, place) of what nodes keep, the exact sets of such values, the (traced variable, place) of what records
-    keep, and the things that trends are grouped by.
+    keep, the things that trends are grouped by, and the (predicate, place) of what a log compares.
     """
 
     def widens(column: int, before: int) -> bool:
@@ -155,4 +161,9 @@ def _widened(
         )
         if column >= 0 and widens(column, before)
     ]
-    return kept, sets, records, taken
+    compared = [
+        (number, place)
+        for (number, place, column), (_, _, before) in zip(new.compared_columns(), old.compared_columns(), strict=True)
+        if widens(column, before)
+    ]
+    return kept, sets, records, taken, compared

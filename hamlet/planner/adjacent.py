@@ -52,26 +52,33 @@ def keys_of(conditions: Sequence[Condition], kind: Kind, scale: Callable[[Expres
     scale : callable
         Ticks per second of a TIMESTAMP expression.
     """
+    if not are_apart(conditions):
+        return ()
     equal: list[tuple[Expression, Expression]] = []
     ordered: tuple[Expression, Expression] | None = None
     operator = ""
-    for condition in conditions:
-        sides = _sides(condition)
-        if sides is None:
-            return ()
-        earlier, later, comparison = sides
+    for earlier, later, comparison in filter(None, map(_sides, conditions)):
         type = kind(earlier)
         if type is None or kind(later) is not type or scale(earlier) != scale(later):
             return ()
         if comparison == "=":
             equal.append((earlier, later))
-        elif ordered is None and type is not AttributeType.STRING:
-            ordered, operator = (earlier, later), comparison
+        elif type is AttributeType.STRING and comparison != "<>":
+            return ()  # numbers of strings are in order of first sight
         else:
-            return ()  # a second comparison, or an order of strings, whose numbers are in order of first sight
+            ordered, operator = (earlier, later), comparison
     if operator == "<>":
         return tuple(Keys(tuple(equal), ordered, each) for each in ("<", ">"))
     return (Keys(tuple(equal), ordered, operator),)
+
+
+def are_apart(conditions: Sequence[Condition]) -> bool:
+    """Whether conditions compare the earlier event with the later one, at most one of them by more than equality.
+
+    Whatever the types: keys answer such conditions as soon as types are known that have keys.
+    """
+    found = [_sides(condition) for condition in conditions]
+    return None not in found and sum(sides is not None and sides[2] != "=" for sides in found) <= 1
 
 
 def _sides(condition: Condition) -> tuple[Expression, Expression, str] | None:

@@ -230,13 +230,15 @@ def _distinct(codes: Int64Array, limit: int) -> tuple[list[int], Int64Array]:
     return np.nonzero(present)[0].tolist(), (np.cumsum(present) - 1)[codes]
 
 
-def overflow_error(batch: pa.RecordBatch, text: str, row: int) -> DataError:
-    """INT arithmetic beyond 64 bits, with the expression and the event."""
-    event = {name: batch.column(place)[row].as_py() for place, name in enumerate(batch.schema.names)}
+def overflow_error(batch: pa.RecordBatch | None, text: str, row: int) -> DataError:
+    """INT arithmetic beyond 64 bits, with the expression and the event, if it is at hand."""
+    event = {}
+    if batch is not None:
+        event = {name: batch.column(place)[row].as_py() for place, name in enumerate(batch.schema.names)}
     shown = ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
     if text.startswith(REFUSED):
         return DataError(
-            f"{text.removeprefix(REFUSED)}, for the event ({shown})\n"
+            f"{text.removeprefix(REFUSED)}{f', for the event ({shown})' if event else ''}\n"
             "hint: instants are compared and subtracted, durations such as 30 min are added, compared and divided"
         ).about(event=event)
     error = DataError(

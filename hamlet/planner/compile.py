@@ -325,6 +325,8 @@ class _ClassCompiler:
                 partial(self.pair_program, analysed),
                 lambda pair: read_attributes(analysed.adjacent[pair]),
                 column_of,
+                partial(self.pair_keys, analysed),
+                partial(self.key_program, analysed),
                 layout,
                 query.types,
                 variables,

@@ -310,6 +310,8 @@ def _matching(query: AnalysedQuery, tables: MatchingTables) -> Matching:
     rung = f"state-grained: one addition per event, transition and {lanes}"
     if query.adjacent:
         rung = f"event-grained: looks back at single events, one by one, per {lanes}"
+        if tables.logs and not tables.looks_back:
+            rung = "state-grained: as a window closes, one event per comparison and state stands for all before it"
         if asked.semantics is Semantics.NEXT:
             rung += "; each is moved at most once per state"
     if asked.semantics is Semantics.CONTIGUOUS:

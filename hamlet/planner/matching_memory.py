@@ -17,6 +17,7 @@ GROWTH = 3  # a list grows by doubling, and its old block is there while it is c
 HEAD = 2  # words of a node before its value
 ENTRY = 4  # words of a log's entry before attributes: time, step, bits that may be bound, and that are emptied
 LOOKED_THROUGH = 6  # words for an event while its window is looked through
+FOUND = 3  # words of what an event is compared by, for a search
 LONG_LANE = 8  # nodes of one lane that are not compared with each other
 LIMBS = 3  # of a small count: a step's head-room, a quarter more, and one
 
@@ -74,8 +75,14 @@ def _bound(tables: MatchingTables) -> Bound:
 
 def _of_log(partition: int, tables: MatchingTables) -> Bound:
     """Of a query that logs its events, as if it were alone: what each takes is there however many windows it is in."""
-    columns = len({column for _, _, column in tables.recorded()}) + len(tables.takings)
+    read = {column for _, _, column in (*tables.recorded(), *tables.compared_columns())}
+    columns = len(read) + len(tables.takings)
     entry = ENTRY + columns + (columns + 7) // 8
+    gates = len({(predicate, guards) for _, guards, predicate in tables.ways if predicate >= 0})
+    entry += 2 if gates else 0  # two halves of a word for each entry of the table of keys, four at most
+    for each in tables.compared:
+        entry += sum(FOUND + max(len(keys), 1) for *_, keys, _ in each.searches)
+    entry += gates * max((2 * len(each.searches) or 1 for each in tables.compared), default=0)
     return Bound(partition, Line(0, 0), GROWTH * WORD * (entry + LOOKED_THROUGH), Line(0, 0), _node(tables, 1))
 
 

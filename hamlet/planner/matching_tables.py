@@ -13,7 +13,8 @@ from typing import Any
 from hamlet.kernel.expression import Program
 from hamlet.kernel.operators.matching.operator import SEMANTICS
 from hamlet.language.meaning import AnalysedQuery, Pair
-from hamlet.language.query import AttributeType, Semantics
+from hamlet.language.query import AttributeType, Expression, Semantics
+from hamlet.planner.adjacent import Keys, are_apart
 from hamlet.planner.aggregates import Layout, Types
 from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, most_taken
 from hamlet.planner.tables import Writer
@@ -22,6 +23,30 @@ from optimizer.template import START, Guard
 
 _BITS = 64  # of a word: a bit for each state
 _OVERLAP = 16  # windows, at most, that values are counted in one by one
+
+
+Key = tuple[Program, list[int], bool]  # the event columns that it reads; whether it is a double
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A predicate on neighbours that a log answers.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Event columns of the attributes that it reads, whatever is known of their types.
+    vector, scalar : tuple of int
+        Event columns of its program.
+    searches : tuple of (int, int, int, keys, keys)
+        Whether the last key is ordered, equal ones are, too, and the order is turned round; the keys of the earlier and
+        of the later event. Without any all pairs of events are looked at.
+    """
+
+    columns: tuple[int, ...]
+    vector: tuple[int, ...]
+    scalar: tuple[int, ...]
+    searches: tuple[tuple[int, int, int, list[Key], list[Key]], ...]
 
 
 @dataclass
@@ -57,6 +82,7 @@ class MatchingTables:
     over_events: bool = False  # whether it is enough to know that there is a trend, not how many
     slides: bool = False  # whether sums over trends of limited length are sliding products, and the store is a log
     predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)  # of a log: what its predicates read, and their keys
     members: list[int] = field(default_factory=list)
     guard_sets: list[tuple[int, int]] = field(default_factory=list)
     guard_first: list[int] = field(default_factory=lambda: [0])
@@ -68,7 +94,8 @@ class MatchingTables:
     def looks_back(self) -> bool:
         """Whether an event costs all events, or all beginnings of trends, before it: next moves each but once."""
         keeps_beginnings = self.span >= 0 and not self.logs and not self.slides
-        return self.semantics == SEMANTICS["any"] and (bool(self.predicates) or keeps_beginnings)
+        scans = any(not each.searches for each in self.compared) if self.logs else bool(self.predicates)
+        return self.semantics == SEMANTICS["any"] and (scans or keeps_beginnings)
 
     @property
     def slots(self) -> int:
@@ -94,6 +121,14 @@ class MatchingTables:
             for place in range(end - begin)
         ]
 
+    def compared_columns(self) -> list[tuple[int, int, int]]:
+        """(predicate, place, event column) of the attributes that a log keeps since neighbours are compared by them."""
+        return [
+            (number, place, column)
+            for number, each in enumerate(self.compared)
+            for place, column in enumerate(each.columns)
+        ]
+
     def kept(self) -> list[tuple[int, int, int]]:
         """(list, place, event column) of the attributes that nodes keep."""
         found = [
@@ -115,8 +150,10 @@ class MatchingWriter(Writer):
     ----------
     query : AnalysedQuery
     automaton : Automaton
-    program_of, references, column_of
-        As of `Writer`; pairs are of neighbours.
+    program_of, references, column_of, keys_of
+        As of `Writer` and `TableWriter`; pairs are of neighbours.
+    key_program : callable
+        Compiles one key; also whether it is a double.
     layout, types, variables
         As for `empty_tables`.
     tables : MatchingTables
@@ -130,6 +167,8 @@ class MatchingWriter(Writer):
     program_of: Callable[[Pair], Program]
     references: Callable[[Pair], tuple[list[str], list[str]]]
     column_of: Callable[[str, str], int]
+    keys_of: Callable[[Pair], tuple[Keys, ...]]
+    key_program: Callable[[Expression], tuple[Program, bool]]
     layout: Layout
     types: Types
     variables: Mapping[str, int]
@@ -177,6 +216,8 @@ class MatchingWriter(Writer):
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
         tables.logs = self._logs()
+        if tables.logs:
+            tables.compared = [self._compared(source, pair) for source, pair in self.predicate_numbers]
         tables.slides = why_no_product(self.query, tables) is None
         if tables.slides:
             read = dict.fromkeys(column for _, _, column, *_ in tables.components if column >= 0)
@@ -184,11 +225,12 @@ class MatchingWriter(Writer):
         return tables
 
     def _logs(self) -> bool:
-        """Whether a window can be looked through when it closes: all may be skipped, and neighbours are not compared.
+        """Whether a window can be looked through when it closes: all may be skipped.
 
         Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
-        have reached it; and where trends are counted they are in integers, by at most one thing that they took. Under
-        SPAN beginnings matter, which no guard behind the last event may tell apart; counts of trends by how many events
+        have reached it; and where trends are counted they are in integers, by at most one thing that they took. Where
+        neighbours are compared an extreme value stands beside each bit, which says nothing of numbers. Under SPAN
+        beginnings matter, which no guard behind the last event may tell apart; counts of trends by how many events
         they took are products of polynomials there, and better kept by beginnings; so are values where windows overlap
         much, for each of them is looked through, while trends that are kept are added up by pane.
         """
@@ -199,11 +241,36 @@ class MatchingWriter(Writer):
             alone = len(self.query.patterns) == 1  # rows of both operands come at one time, and one may look ahead
             few = bool(tables.traced or (tables.takings and tables.within <= _OVERLAP * tables.slide))
             plain = plain and alone and not tables.end_guards and not counts and few
-        free = not (tables.predicates or tables.stores or self.automaton.only_moves)
+        free = not (tables.stores or self.automaton.only_moves)
         once = all(key.once for key in self.layout.keys[1:])
         counted = tables.exact and len(tables.takings) == (not tables.traced)
-        asked = once and (counted or (tables.over_events and not tables.takings))
+        compares = bool(tables.predicates)
+        if compares:
+            free = (
+                free
+                and tables.span < 0
+                and all(are_apart(self.query.adjacent[pair]) for _, pair in self.predicate_numbers)
+            )
+        asked = once and ((counted and not compares) or (tables.over_events and not tables.takings))
         return plain and free and asked and only_single_events(tables) and len(tables.logged_slots()[0]) <= _BITS
+
+    def _compared(self, source: object, pair: Pair) -> Compared:
+        """How a log answers the predicate of a pair."""
+        program, _, _ = self.tables.predicates[self.predicate_numbers[source, pair]]
+        read = self.references(pair)
+        columns = [self.column_of(pair[side], name) for side in (0, 1) for name in read[side]]
+        vector = [self.column_of(pair[0], name) for name in program.vector_columns]
+        scalar = [self.column_of(pair[1], name) for name in program.scalar_columns]
+        searches = []
+        for keys in self.keys_of(pair):
+            sides: tuple[list[Key], list[Key]] = ([], [])
+            for side, variable in enumerate(pair):
+                for expressions in keys.pairs:
+                    key, floating = self.key_program(expressions[side])
+                    sides[side].append((key, [self.column_of(variable, each) for each in key.vector_columns], floating))
+            inclusive, turned = keys.operator in ("<=", ">="), keys.operator in (">", ">=")
+            searches.append((int(keys.ordered is not None), int(inclusive), int(turned), *sides))
+        return Compared(tuple(columns), tuple(vector), tuple(scalar), tuple(searches))
 
     def _trace(self) -> None:
         """What is kept of the events that aggregates over matched events, and groups, ask for."""

@@ -1,15 +1,19 @@
 """Logs of events that several queries share: matched events, and trends by what they took, counted when windows close.
 
 The oracle says what rows are; other workloads that must give the same are those of one query each, and those that take
-no part in a log since they compare neighbours in a way that always holds.
+no part in a log since they count trends whose neighbours are compared in a way that always holds.
 """
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
+import re
+import time
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import hamlet
@@ -40,12 +44,12 @@ def stream(seed: int, events: int = 60, keys: int = 2, types: str = "ABC") -> Ev
     """Events in bursts of equal times, some without values."""
     chance = random.Random(seed)
     found: Events = []
-    time = 0
+    now = 0
     for _ in range(events):
-        time += chance.choice((0, 1, 1, 2))
+        now += chance.choice((0, 1, 1, 2))
         found.append(
             {
-                "time": time,
+                "time": now,
                 "type": chance.choice(types),
                 "k": chance.randrange(keys),
                 "a": chance.choice((-3, 0, 2, 2, 7, None)),
@@ -266,3 +270,112 @@ def test_counts_are_cut_at_what_pattern_and_having_allow(pattern: str, having: s
     events = stream(5, events=16, keys=1)
     expected = in_any_order(oracle.evaluate(workload.analysis.text, events))
     assert difference(in_any_order(rows(text, events)), expected) is None
+
+
+COMPARED = (
+    "{v}.a < NEXT({w}).a",
+    "{v}.a + 1 >= NEXT({w}).a",
+    "{v}.b <> NEXT({w}).b",
+    "{v}.a * 0.5 > NEXT({w}).b",
+    "{v}.a <= NEXT({w}).a AND {v}.s = NEXT({w}).s",
+    "{v}.s = NEXT({w}).s AND {v}.a = NEXT({w}).a",
+    "{v}.time + 2 < NEXT({w}).time",
+    "{v}.a < NEXT({w}).b",  # no keys: all pairs are looked at
+    "{v}.s < NEXT({w}).s",
+    "{v}.s <> NEXT({w}).s",
+)
+VARIABLES = ("AB", "ABC", "AB", "AC", "AB", "AB", "xBy", "AB", "xBy", "xBy", "Ay")  # of the shapes, in their order
+
+
+def comparing(chance: random.Random, within: str, count: int = 8) -> str:
+    """Queries over events that compare neighbours, of all shapes."""
+    found = []
+    for number in chance.sample(range(len(SHAPES)), count):
+        v, *pair = (chance.choice(VARIABLES[number]) for _ in range(3))
+        conditions = [chance.choice(COMPARED).format(v=pair[0], w=pair[1])]
+        if chance.random() < 0.4:
+            conditions.append(chance.choice(COMPARED).format(v=v, w=v))
+        items = ", ".join(f"{item.format(v=v)} AS n{place}" for place, item in enumerate(chance.sample(ITEMS, 2)))
+        found.append(
+            f"RETURN k, {items} PATTERN {SHAPES[number]} WHERE {' AND '.join(conditions)} GROUP-BY k {within};\n"
+        )
+    return "".join(found)
+
+
+def test_compared_neighbours_as_the_oracle() -> None:
+    some = 0
+    for seed, within in enumerate((*WINDOWS, "WITHIN ALL")):
+        parsed = hamlet.Workload.parse(comparing(random.Random(seed), within, 6))
+        events = stream(seed, 11)
+        expected = in_any_order(oracle.evaluate(parsed.analysis.text, events))
+        some += len(expected)
+        assert difference(in_any_order(hamlet.run(parsed, events).rows()), expected) is None
+        engine, found = hamlet.Engine(parsed), []
+        for number, event in enumerate(events):
+            found += engine.push([event])
+            if number % 7 == 3:
+                engine = hamlet.Engine.restore(parsed, engine.save())
+        assert difference(in_any_order(found + engine.close()), expected) is None
+    assert some
+
+
+def test_compared_neighbours_by_keys_as_by_looking_at_all() -> None:
+    """Without the index all pairs of a log are looked at; beside distinct values trends are kept in nodes."""
+    events = stream(21, 300)
+    for seed in range(3):
+        text = comparing(random.Random(seed), "WITHIN 150 s SLIDE 90 s")
+        by_keys = rows(text, events)
+        assert by_keys
+        assert rows(text, events, features="") == by_keys
+        nodes = rows(re.sub("EVENTS (.)(.*?) PATTERN", r"EVENTS \1\2, COUNT(DISTINCT \1.a) AS d PATTERN", text), events)
+        assert [{name: value for name, value in row.items() if name != "d"} for row in nodes] == by_keys
+
+
+def test_compared_neighbours_cost_no_more_than_their_number() -> None:
+    """Looking at all pairs of so many events takes a minute."""
+    events = pa.table({"time": range(60_000), "type": ["A"] * 60_000, "a": [7919 * n % 10_007 for n in range(60_000)]})
+    parsed = hamlet.Workload.parse("RETURN COUNT(EVENTS A) AS n PATTERN A{2,} WHERE A.a < NEXT(A).a WITHIN ALL")
+    before = time.process_time()
+    [row] = hamlet.run(parsed, events).rows()
+    assert time.process_time() - before < 5
+    lowest, highest, inside = 1 << 60, [-1] * 60_001, 0
+    values = events["a"].to_pylist()
+    for place in reversed(range(60_000)):
+        highest[place] = max(highest[place + 1], values[place])
+    for place, value in enumerate(values):
+        inside += lowest < value or value < highest[place + 1]
+        lowest = min(lowest, value)
+    assert row["n"] == inside
+
+
+def test_what_is_compared_gets_its_type_while_windows_are_open() -> None:
+    """No value at first, then integers, then doubles, then strings elsewhere; and a window closes after a restore."""
+    text = "RETURN COUNT(EVENTS A) AS n, SUM(EVENTS A.a) AS s PATTERN A{2,} WHERE A.a < NEXT(A).a WITHIN ALL;\n"
+    text += "RETURN COUNT(EVENTS A) AS n PATTERN A{2,} WHERE A.s > NEXT(A).s WITHIN ALL"
+    values = [None, None, 3, None, 2, 2, 5, 4.5, 2.5, None, -0.0, 0]
+    texts = [None, None, None, "m", "n", "z", "a", None, "b", "y", "c", "c"]
+    events = [
+        {"time": place, "type": "A", "a": value, "s": text}
+        for place, (value, text) in enumerate(zip(values, texts, strict=True))
+    ]
+    parsed = hamlet.Workload.parse(text)
+    engine = hamlet.Engine(parsed)
+    for event in events:
+        assert engine.push([event]) == []
+    found = hamlet.Engine.restore(parsed, engine.save()).close()
+    assert difference(found, oracle.evaluate(parsed.analysis.text, events)) is None
+    assert difference(engine.close(), found) is None
+
+
+def test_what_cannot_be_compared_is_told() -> None:
+    """A key that passes 64 bits with its event; times beside numbers when the window closes."""
+    text = "RETURN COUNT(EVENTS A) AS n PATTERN A+ WHERE A.a + 1 < NEXT(A).a WITHIN ALL"
+    events = [{"time": place, "type": "A", "a": 2**63 - 1 - place} for place in (1, 0)]
+    with pytest.raises(hamlet.DataError, match=r"A.a \+ 1.* passes 64 bits for the event \(time=0"):
+        rows(text, sorted(events, key=lambda event: event["time"]))
+    parsed = hamlet.Workload.parse("RETURN COUNT(EVENTS A) AS n PATTERN A+ WHERE A.a < NEXT(A).b WITHIN ALL")
+    engine = hamlet.Engine(parsed)
+    engine.push([{"time": 1, "type": "A", "a": datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)}])
+    engine.push([{"time": 2, "type": "A", "b": 5}])
+    with pytest.raises(hamlet.DataError, match=r"A.a \(TIMESTAMP\) cannot be compared with NEXT\(A\).b"):
+        engine.close()

@@ -114,7 +114,7 @@ cdef int log_events(
     cdef int64_t slot = <int64_t> (event[begin] >> 32) * k.queries + query
     cdef Partition* p = k.partition[slot]
     cdef Py_ssize_t at, before = -1
-    cdef int column
+    cdef int column, failure
     cdef bint fresh
     for at in range(begin, end):
         bound = t.log.bound + classes[at] * 2 * t.log.words
@@ -124,8 +124,9 @@ cdef int log_events(
         if not limbs_nonzero(bound, 2 * t.log.words):
             continue
         if p != NULL and times[at] >= p.row_due:
-            if close_windows(k, query, p, slot // k.queries, times[at]):
-                return OUT_OF_MEMORY
+            failure = close_windows(k, query, p, slot // k.queries, times[at])
+            if failure:
+                return failure
         if t.span < 0 and lowest_window(max(times[at], k.advanced), t.within, t.slide) > floor_divide(
             times[at], t.slide
         ):
@@ -138,8 +139,9 @@ cdef int log_events(
         fresh = before < 0 or times[before] != times[at]
         if not fresh and orders != NULL:
             fresh = order_of(orders, event[before]) != order_of(orders, event[at])
-        if log_event(k, query, p, times[at], bound, fresh, row_of(event[at])):
-            return OUT_OF_MEMORY
+        failure = log_event(k, query, p, times[at], bound, fresh, row_of(event[at]))
+        if failure:
+            return failure
         p.last = times[at]
         before = at
     return NO_FAILURE if before < 0 else schedule(k, t, p, slot, times[before])

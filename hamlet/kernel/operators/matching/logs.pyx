@@ -8,7 +8,9 @@ shift, and few shifts serve all ways of all queries.
 Source: Glushkov automata by bits, as in Navarro and Raffinot, Flexible Pattern Matching in Strings (2002) §5.
 """
 
+import functools
 import itertools
+import operator
 
 import numpy as np
 
@@ -17,19 +19,24 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport place_in_cell, words_of
+from hamlet.kernel.expression cimport Program
 from hamlet.kernel.interface cimport Interface
 from hamlet.kernel.operators.matching.room cimport claim
 from hamlet.kernel.operators.matching.tables cimport (
     LOG_HEAD,
     Change,
     Core,
+    Door,
     Gain,
+    Gate,
+    Key,
     Lineage,
     Log,
     Member,
     Move,
     Packing,
     Partition,
+    Search,
     Slot,
     Table,
     Trace,
@@ -70,8 +77,12 @@ cdef dict lay_logs(Core* k, object tables, bint apart, Interface owner):
 
 
 def columns_of(table):
-    """The event columns that a log keeps for a query: of each traced variable, then of what trends are grouped by."""
+    """The event columns that a log keeps for a query.
+
+    Of each traced variable, then of what neighbours are compared by, then of what trends are grouped by.
+    """
     found = [(("trace", number, place), column) for number, place, column in table.recorded()]
+    found += [(("compared", number, place), column) for number, place, column in table.compared_columns()]
     return found + [(("taking", number, 0), row[3]) for number, row in enumerate(table.takings) if row[3] >= 0]
 
 
@@ -100,6 +111,7 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
     member_of = np.zeros(BITS * log.words, np.int32)
     starts, finals, highest, lower = ([0] * log.words for _ in range(4))
     moves, traces, gains = [{} for _ in range(log.words)], [], []
+    doors = [[] for _ in range(log.words)]
     cell, fields = 0, []
     for place, number in enumerate(numbers):
         word, base = places[place]
@@ -121,7 +133,11 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
         for state, variable, begin, end in tables[number].arrivals:
             targets = [base + bit_of[slot] for slot in own if slot[0] == state]
             states[variable] = states.get(variable, 0) | sum(1 << bit for bit in targets)
-            for source, guards, _ in tables[number].ways[begin:end]:
+            for source, guards, predicate in tables[number].ways[begin:end]:
+                if predicate >= 0:
+                    entered = sum(1 << each for each in targets)
+                    doors[word].append((number, base + bit_of[source, guards], predicate, entered))
+                    continue
                 for target in targets:
                     shift = target - base - bit_of[source, guards]
                     moves[word][shift] = moves[word].get(shift, 0) | 1 << target
@@ -138,6 +154,7 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
         log.member[place].traces_end = len(traces)
         cell += words_of(&k.query[number].cells, 1)
     lay_bits(log, moves, traces, gains, owner)
+    lay_doors(log, doors, tables, owner)
     log.member_of = <int*> owner.hold(member_of)
     log.starts = <uint64_t*> owner.hold(np.array(starts, np.uint64))
     log.finals = <uint64_t*> owner.hold(np.array(finals, np.uint64))
@@ -200,6 +217,57 @@ cdef void lay_bits(Log* log, object moves, object traces, object gains, Interfac
     log.gain = <Gain*> owner.hold(np.zeros((len(gains) + 1) * sizeof(Gain), np.uint8))
     for i, (kind, at, column, integer) in enumerate(gains):
         log.gain[i].kind, log.gain[i].place, log.gain[i].column, log.gain[i].integer = kind, at, column, integer
+
+
+cdef void lay_doors(Log* log, object doors, object tables, Interface owner) except *:
+    """The tables of ways that compare neighbours."""
+    cdef Search* search
+    cdef Gate* gate
+    places = {log.column[place]: place for place in range(log.columns)}
+    gates = [list(dict.fromkeys(each[:3] for each in of_word)) for of_word in doors]  # query, slot, predicate
+    answered = {(word, number, predicate): [] for word in range(log.words) for number, _, predicate in gates[word]}
+    searches, keys = [], []
+    for (word, number, predicate), found in answered.items():
+        slots = sum({1 << slot for of, slot, by in gates[word] if (of, by) == (number, predicate)})
+        targets = functools.reduce(operator.or_, (each[3] for each in doors[word] if each[::2] == (number, predicate)))
+        found += range(len(searches), len(searches) + len(tables[number].compared[predicate].searches))
+        for ordered, inclusive, turned, *sides in tables[number].compared[predicate].searches:
+            first = len(keys), len(keys) + len(sides[0])
+            keys += sides[0] + sides[1]
+            searches.append((len(sides[0]), ordered, inclusive, turned, first, word, (slots, targets)))
+    log.key = <Key*> owner.hold(np.zeros((len(keys) + 1) * sizeof(Key), np.uint8))
+    for place, (program, columns, floating) in enumerate(keys):
+        lay_key(&log.key[place], program, [places[each] for each in columns], floating, owner)
+    log.searches = len(searches)
+    log.search = <Search*> owner.hold(np.zeros((log.searches + 1) * sizeof(Search), np.uint8))
+    for place, (count, ordered, inclusive, turned, first, word, taken) in enumerate(searches):
+        search = &log.search[place]
+        search.keys, search.ordered, search.inclusive, search.reversed = count, ordered, inclusive, turned
+        search.key[0], search.key[1] = first
+        search.word = word
+        search.taken[0], search.taken[1] = taken
+    log.gate_first = <int*> owner.hold(np.cumsum([0, *map(len, gates)], dtype=np.int32))
+    log.gate = <Gate*> owner.hold(np.zeros((sum(map(len, gates)) + 1) * sizeof(Gate), np.uint8))
+    log.door_first = <int*> owner.hold(np.cumsum([0, *map(len, doors)], dtype=np.int32))
+    log.door = <Door*> owner.hold(np.zeros((sum(map(len, doors)) + 1) * sizeof(Door), np.uint8))
+    for word in range(log.words):
+        for place, (number, slot, predicate) in enumerate(gates[word], log.gate_first[word]):
+            gate = &log.gate[place]
+            gate.slot, gate.query, gate.predicate = <uint64_t> 1 << <int> slot, number, predicate
+            found = answered[word, number, predicate]
+            gate.search, gate.search_end = (found[0], found[0] + len(found)) if found else (0, 0)
+            compared = tables[number].compared[predicate]
+            gate.vector = <int*> owner.hold(np.array([places[each] for each in compared.vector] + [0], np.int32))
+            gate.scalar = <int*> owner.hold(np.array([places[each] for each in compared.scalar] + [0], np.int32))
+        for place, (*door, targets) in enumerate(doors[word], log.door_first[word]):
+            log.door[place].gate = log.gate_first[word] + gates[word].index(tuple(door))
+            log.door[place].targets = targets
+
+
+cdef void lay_key(Key* key, Program program, object columns, bint floating, Interface owner) except *:
+    owner.held.append(program)
+    key.code, key.count, key.floating = program.code, len(columns), floating
+    key.column = <int*> owner.hold(np.array([*columns, 0], np.int32))
 
 
 cdef void lay_member(Table* t, Member* m, object table, object bit_of, Interface owner) except *:

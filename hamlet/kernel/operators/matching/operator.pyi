@@ -18,7 +18,15 @@ class Matching(Interface):
     def adopt(
         self,
         other: Matching,
-        widened: Sequence[tuple[Sequence[tuple[int, int]], Sequence[int], Sequence[tuple[int, int]], Sequence[int]]],
+        widened: Sequence[
+            tuple[
+                Sequence[tuple[int, int]],
+                Sequence[int],
+                Sequence[tuple[int, int]],
+                Sequence[int],
+                Sequence[tuple[int, int]],
+            ]
+        ],
     ) -> None: ...
     @property
     def due(self) -> int: ...

@@ -77,6 +77,7 @@ cdef class Matching(Interface):
 
     cdef Core core
     cdef dict logged     # of each query that keeps a log: for each of its columns the queries that it is kept for
+    cdef object ranks    # of strings, as they are known
 
     def __cinit__(self, tables, budget=None, bint apart=False):
         cdef Core* k = &self.core
@@ -97,6 +98,8 @@ cdef class Matching(Interface):
             states = max(states, k.query[number].guard_states)
             for program, *_ in table.predicates:
                 columns = max(columns, len(program.vector_columns), len(program.scalar_columns))
+            for compared in table.compared:
+                columns = max(columns, len(compared.columns))
         self.logged = lay_logs(k, tables, apart, self)
         k.vector = <Column*> calloc(columns, sizeof(Column))
         k.scalar = <Column*> calloc(columns, sizeof(Column))
@@ -142,6 +145,7 @@ cdef class Matching(Interface):
         free(k.kept_start)
         free(k.tally)
         free(k.taken)
+        free(k.compared)
         free(k.scratch)
         free(k.bound)
         free(k.seen)
@@ -207,7 +211,8 @@ cdef class Matching(Interface):
             Left empty.
         widened : sequence of (sequence of (int, int), sequence of int, sequence of (int, int), sequence of int)
             Per query the (list, place of column) whose kept values turn from INT into DOUBLE, the sets, the (traced
-            variable, place of column) of records, and what trends are grouped by.
+            variable, place of column) of records, what trends are grouped by, and the (predicate, place of column) of
+            what is compared in a log.
         """
         cdef Core* k = &self.core
         cdef Core* old = &other.core
@@ -225,6 +230,8 @@ cdef class Matching(Interface):
         old.own -= moved
         old.partition, old.keys = NULL, 0
         old.due, old.dues, old.dues_capacity = NULL, 0, 0
+        if other.ranks is not None:
+            self.know_ranks(other.ranks)
         for query in range(k.queries):
             t = &k.query[query]
             if t.log != NULL:
@@ -262,7 +269,8 @@ cdef class Matching(Interface):
         for column, users in enumerate(self.logged[query]):
             of, (kind, number, place) = users[0]
             source[column] = next(at for at, each in enumerate(before) if users[0] in each)
-            widens[column] = (number, place) in widened[of][2] if kind == "trace" else number in widened[of][3]
+            turned = widened[of][{"trace": 2, "taking": 3, "compared": 4}[kind]]
+            widens[column] = (number if kind == "taking" else (number, place)) in turned
         cdef const int32_t[::1] sources = source
         cdef const uint8_t[::1] wider = widens
         for slot in range(query, k.keys * k.queries, k.queries):
@@ -287,7 +295,6 @@ cdef class Matching(Interface):
         cdef const int64_t[::1] time_view = times
         cdef const int64_t[::1] order_view = times if orders is None else orders
         cdef const int64_t* order = NULL if orders is None else &order_view[0]
-        cdef const int64_t[::1] rank_view = ranks
         cdef const uint64_t[::1] hash_view = hashes
         cdef const int32_t[::1] row_view = rows
         cdef const int32_t* row = NULL if rows is None else &row_view[0]
@@ -308,7 +315,7 @@ cdef class Matching(Interface):
             if event == NULL or spare == NULL or kind == NULL:
                 raise MemoryError
             k.columns = bound.column
-            k.ranks = &rank_view[0]
+            self.know_ranks(ranks)
             k.hashes = NULL if hashes is None or len(hashes) == 0 else &hash_view[0]
             with nogil:
                 for i in range(n if parts == 1 else 0):
@@ -333,6 +340,12 @@ cdef class Matching(Interface):
             free(kind)
             k.columns = NULL
         self._raise(failure)
+
+    def know_ranks(self, ranks):
+        """Keep the ranks of all strings that have a number: windows that close later compare by them, too."""
+        cdef const int64_t[::1] view = ranks
+        self.ranks = ranks
+        self.core.ranks = &view[0]
 
     cdef void _raise(self, int failure) except *:
         cdef Core* k = &self.core

@@ -1,11 +1,12 @@
 """Logs of events, which are looked through forwards and backwards when a window closes.
 
-Where any event may be skipped and no neighbours are compared, an event is in a trend exactly where a beginning reaches
-it and an end is reached from it. Both only ask which slots have been reached before, and which will be: a bit for each
-slot of each query (`logs`), a pass over the window in either direction for all queries of a log at once. In either
-direction a match of a guard empties slots, and what events of its own step reach stays: no gap between two of them
-holds it. Queries that ask how many trends there are count those over the events that are left (`tallies`). Under SPAN a
-time stands in place of a bit (`lengths`), and what lies before a window is kept as far back as its trends begin.
+Where any event may be skipped, an event is in a trend exactly where a beginning reaches it and an end is reached from
+it. Both only ask which slots have been reached before, and which will be: a bit for each slot of each query (`logs`), a
+pass over the window in either direction for all queries of a log at once; where neighbours are compared also with what
+key (`neighbours`). In either direction a match of a guard empties slots, and what events of its own step reach stays:
+no gap between two of them holds it. Queries that ask how many trends there are count those over the events that are
+left (`tallies`). Under SPAN a time stands in place of a bit (`lengths`), and what lies before a window is kept as far
+back as its trends begin.
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
@@ -24,6 +25,12 @@ from hamlet.kernel.cells cimport (
 from hamlet.kernel.expression cimport Column
 from hamlet.kernel.operators.matching.lengths cimport reach_within
 from hamlet.kernel.operators.matching.lineage cimport reserve_record
+from hamlet.kernel.operators.matching.neighbours cimport (
+    check_keys,
+    lay_gates,
+    look_backwards_through,
+    look_forwards_through,
+)
 from hamlet.kernel.operators.matching.packed cimport count_packed
 from hamlet.kernel.operators.matching.room cimport reserve_words
 from hamlet.kernel.operators.matching.rows cimport next_row
@@ -39,6 +46,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Trace,
     clear,
     place_on_line,
+    rotated,
     time_of_edge,
 )
 from hamlet.kernel.operators.matching.tallies cimport count_trends
@@ -62,10 +70,6 @@ cdef enum:
     BITS = 64            # of a word
 
 
-cdef inline uint64_t rotated(uint64_t bits, int shift) noexcept nogil:
-    return bits << (shift & (BITS - 1)) | bits >> (-shift & (BITS - 1))
-
-
 cdef inline int64_t time_of(const Table* t, const Partition* p, Py_ssize_t entry) noexcept nogil:
     return <int64_t> p.lineage.record[entry * t.record_words]
 
@@ -73,7 +77,7 @@ cdef inline int64_t time_of(const Table* t, const Partition* p, Py_ssize_t entry
 cdef int log_event(
     Core* k, int query, Partition* p, int64_t time, const uint64_t* bound, bint new_step, Py_ssize_t row
 ) noexcept nogil:
-    """Append an event that lies in an open window."""
+    """Append an event that lies in an open window. Returns a Failure."""
     cdef const Table* t = &k.query[query]
     cdef const Log* log = t.log
     cdef const Column* column
@@ -95,7 +99,7 @@ cdef int log_event(
         entry[log.head + i] = <uint64_t> column.data[row] if there[i] else 0
     if p.row_due == INT64_MAX or t.span >= 0:
         p.row_due = min(p.row_due, due_of(t, window_of(t, p, p.lineage.records - 1)))
-    return NO_FAILURE
+    return check_keys(k, log, entry, row) if log.searches else NO_FAILURE
 
 
 cdef inline int64_t window_of(const Table* t, const Partition* p, Py_ssize_t entry) noexcept nogil:
@@ -226,16 +230,29 @@ cdef int reach_all(
     cdef uint64_t* reached = log.room
     cdef uint64_t* fields = log.room + log.words
     cdef uint64_t touched
-    cdef int i
+    cdef int i, failure
+    cdef bint compares = log.gate_first[log.words] > 0
+    if compares and lay_gates(k, t, record, entries):
+        return OUT_OF_MEMORY
     if reserve_words(k, &k.taken, &k.taken_words, entries * log.words):
         return OUT_OF_MEMORY
     for i in range(log.words):
-        reached[i] = look_forwards(log, i, record, t.record_words, entries, k.taken + i, &touched)
+        if log.gate_first[i] < log.gate_first[i + 1]:
+            failure = look_forwards_through(k, t, i, record, entries, &reached[i], &touched)
+            if failure:
+                return failure
+        else:
+            reached[i] = look_forwards(log, i, record, t.record_words, entries, k.taken + i, &touched)
         reached[i] &= log.finals[i]
         k.windows += popcountll(highest_of(log, i, touched))
     listed[0] = list_members(log, reached, fields)
     for i in range(log.words if listed[0] else 0):
-        look_backwards(log, i, record, t.record_words, entries, fields[i] & log.finals[i], k.taken + i)
+        if log.gate_first[i] < log.gate_first[i + 1]:
+            failure = look_backwards_through(k, t, i, record, entries, fields[i] & log.finals[i])
+            if failure:
+                return failure
+        else:
+            look_backwards(log, i, record, t.record_words, entries, fields[i] & log.finals[i], k.taken + i)
     return NO_FAILURE
 
 

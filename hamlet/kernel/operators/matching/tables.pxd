@@ -192,6 +192,39 @@ cdef struct Change:      # of a number of trends, by an event
     uint64_t keep        # 0 where the slot is emptied before, else all bits
     uint64_t number      # that is added
 
+cdef struct Key:         # of one side of a comparison of neighbours
+    Code code
+    int* column          # [count] of the log
+    int count
+    int floating
+
+cdef struct Search:      # a comparison of neighbours, over the events of a window
+    int keys             # of either side: all but an ordered one must be equal
+    int ordered          # 1 where the last key of the earlier event must be below that of the later one
+    int inclusive        # 1 where they may be equal
+    int reversed         # 1 where both are turned round before
+    int key[2]           # Log.key: of the earlier event from the first on, of the later one from the second on
+    int word
+    uint64_t taken[2]    # the slots that the earlier event, and the later one, are taken in
+    uint64_t* found      # [entries][3] both ordered keys, then the number of what must be equal; -1 for none
+    Py_ssize_t groups
+
+cdef struct Gate:        # events that stand in a slot, as a way that compares reads it
+    uint64_t slot        # its bit
+    int query
+    int predicate
+    int search           # Log.search[search : search_end] answer it; where there are none each event is looked at
+    int search_end
+    int* vector          # of the log: what the predicate reads of the earlier event, and of the later one
+    int* scalar
+    uint64_t stamp
+    uint64_t* best       # of each search [groups][2] a stamp, and the key that is compared most easily; or entries
+    Py_ssize_t count     # of entries
+
+cdef struct Door:        # a way that compares
+    int gate
+    uint64_t targets     # the slots of the state that it leads to
+
 cdef struct Log:         # queries whose events are logged together (`logs`)
     int members
     int words            # of bits
@@ -222,6 +255,13 @@ cdef struct Log:         # queries whose events are logged together (`logs`)
     Change* change       # of the slots of a word
     int* twice           # [words] whether an event may be taken in a slot and in a lower one that a way leads to
     uint64_t* bound      # [classes][2 * words] what events may be bound in, and the slots that they empty
+    int searches         # where neighbours are compared (`neighbours`)
+    Search* search
+    Key* key
+    Gate* gate
+    Door* door
+    int* gate_first      # [words + 1] the gates of a word, gate[gate_first[word] : gate_first[word + 1]]
+    int* door_first      # [words + 1]
 
 cdef struct Partition
 
@@ -379,6 +419,8 @@ cdef struct Core:
     Py_ssize_t tally_words
     uint64_t* taken      # what is taken of a window's events, or what one query takes: event, bits
     Py_ssize_t taken_words
+    uint64_t* compared   # what events of a window are compared by
+    Py_ssize_t compared_words
     Py_ssize_t keys
     Partition** partition  # [keys][queries]
     Account* account
@@ -441,6 +483,10 @@ cdef inline void clear(uint64_t* word, Py_ssize_t words) noexcept nogil:
     for i in range(words):
         word[i] = 0
         one_by_one()
+
+
+cdef inline uint64_t rotated(uint64_t bits, int shift) noexcept nogil:
+    return bits << (shift & 63) | bits >> (-shift & 63)
 
 
 cdef inline Py_ssize_t value_words(const Table* t, const Partition* p) noexcept nogil:

@@ -334,7 +334,7 @@ cdef Due pop_due(Core* k) noexcept nogil:
 cdef int advance_time(Core* k, int64_t time) noexcept nogil:
     """Deliver all that is final when no event before a time will come."""
     cdef Due due[TOGETHER]
-    cdef int i, count
+    cdef int i, count, failure
     k.advanced = max(k.advanced, time)
     while k.dues and k.due[0].time <= time:
         count = 0
@@ -345,20 +345,22 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
             prefetch(<const char*> k.partition[due[count].slot] + 128)
             count += 1
         for i in range(count):
-            if settle_due(k, due[i].slot, due[i].time, time):
-                return OUT_OF_MEMORY
+            failure = settle_due(k, due[i].slot, due[i].time, time)
+            if failure:
+                return failure
     return NO_FAILURE
 
 
 cdef int settle_due(Core* k, int64_t slot, int64_t due, int64_t time) noexcept nogil:
     """Deliver what is final of a partition that is due; give it up where nothing is left."""
     cdef Partition* p = k.partition[slot]
-    cdef int query = <int> (slot % k.queries)
+    cdef int query = <int> (slot % k.queries), failure
     if p == NULL or p.due != due:
         return NO_FAILURE
     p.due = INT64_MAX
-    if expire(k, query, p, slot // k.queries, time):
-        return OUT_OF_MEMORY
+    failure = expire(k, query, p, slot // k.queries, time)
+    if failure:
+        return failure
     if not is_over(&k.query[query], p, time):
         return schedule(k, &k.query[query], p, slot, time)
     give_up(k, &k.query[query], p)
