@@ -11,7 +11,7 @@ Source: docs/language.md ("Times").
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.language.moments import seconds_of
@@ -97,6 +97,7 @@ class Times:
 
     leaf: Leaf
     clock: Clock | None = None
+    _found: dict[int, Typed] = field(default_factory=dict, compare=False, repr=False)  # by identity; holds its node
 
     def typed(self, expression: Expression) -> Typed:
         """An expression by itself, as in RETURN."""
@@ -118,6 +119,13 @@ class Times:
     # ------------------------------------------------------------------------------------------- expressions
 
     def _typed(self, expression: Expression) -> Typed:
+        """What is typed once: each part of a chain is looked at by itself, too."""
+        found = self._found.get(id(expression))
+        if found is None:
+            found = self._found[id(expression)] = self._typed_anew(expression)
+        return found
+
+    def _typed_anew(self, expression: Expression) -> Typed:
         match expression:
             case Literal(value=Duration()):
                 loose = Typed(expression, None, loose=True)

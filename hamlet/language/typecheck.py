@@ -68,7 +68,7 @@ def check(analysis: Analysis, schema: Schema | None, *, special: Collection[str]
     for query in analysis.queries:
         names = Names(query, schema, special, reports)
         names.check()
-        _check_types(query, schema, reports)
+        _Types(query, schema, reports).check()
         if schema is not None:
             _check_durations(query, schema, reports)
             check_zone(query.query, schema.clock.zone, reports)
@@ -76,79 +76,195 @@ def check(analysis: Analysis, schema: Schema | None, *, special: Collection[str]
     return list(in_order(reports.errors))
 
 
-def _check_types(query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
-    if query.query.condition is not None:
-        for part in walk(query.query.condition):
-            _check_part(part, query, schema, reports)
-            _check_sides(part, query, schema, reports)
-    for item in query.query.items:
-        if item.log2:
-            _check_times(item.expression, query, schema, reports)
-    for _, part in result_parts(query.query):
-        if not is_condition(part):
-            _check_times(part, query, schema, reports)  # type: ignore[arg-type]  # a TypeGuard says nothing of others
-        for inner in walk(part):
-            _check_part(inner, query, schema, reports)
-            _check_sides(inner, query, schema, reports)
-            if isinstance(inner, Aggregate):
-                _check_aggregate(inner, query, schema, reports)
-    for key, span in keys_of(query):
-        _check_key(key, span, query, reports)
+class _Types:
+    """The types in one query: what its text compares, computes with and aggregates."""
 
+    def __init__(self, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
+        self._query, self._schema, self._reports = query, schema, reports
+        self._times = times_of(query, schema)
 
-def _check_sides(part: Part, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
-    """Report operations on times that there are not, in what a condition compares."""
-    times = times_of(query, schema)
-    match part:
-        case Comparison(left=left, right=right):
-            pairs = [(left, right)]
-        case Membership(operand=operand, choices=choices):
-            pairs = [(operand, choice) for choice in choices]
-        case Between(operand=operand, low=low, high=high):
-            pairs = [(operand, low), (operand, high)]
-        case NullTest(operand=operand):
-            _check_times(operand, query, schema, reports)
-            return
-        case _:
-            return
-    for left, right in pairs:
-        for side in times.compared(left, right)[:2]:
-            for mistake in side.mistakes:
-                _report_time(mistake, reports)
+    def check(self) -> None:
+        if self._query.query.condition is not None:
+            for part in walk(self._query.query.condition):
+                self._check_part(part)
+                self._check_sides(part)
+        for item in self._query.query.items:
+            if item.log2:
+                self._check_times(item.expression)
+        for _, part in result_parts(self._query.query):
+            if not is_condition(part):
+                self._check_times(part)  # type: ignore[arg-type]  # a TypeGuard says nothing of others
+            for inner in walk(part):
+                self._check_part(inner)
+                self._check_sides(inner)
+                if isinstance(inner, Aggregate):
+                    self._check_aggregate(inner)
+        for key, span in keys_of(self._query):
+            self._check_key(key, span)
 
-
-def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
-    match part:
-        case Comparison(left=left, right=right):
-            _check_comparable(left, right, query, schema, reports)
-        case Membership(operand=operand, choices=choices):
-            for choice in choices:
-                _check_comparable(operand, choice, query, schema, reports)
-        case Between(operand=operand, low=low, high=high):
-            for end in (low, high):
-                _check_comparable(operand, end, query, schema, reports)
-        case Unary(operator=operator, operand=operand):
-            if not _is_of_times(part, query, schema):
-                _check_number(operand, operator, query, schema, reports)
-        case Log2(operand=operand):
-            if not _is_of_times(part, query, schema):
-                _check_number(operand, "LOG2", query, schema, reports)
-        case Binary(operator=operator, left=left, right=right):
-            words = [inner for inner in (left, right) if isinstance(inner, Literal) and inner.bare]
-            if operator == "-" and len(words) == 2:
-                hint = f"quote text with special characters: '{words[0].value}-{words[1].value}'"
-                reports.error("text cannot be subtracted", part.span, hint)
+    def _check_sides(self, part: Part) -> None:
+        """Report operations on times that there are not, in what a condition compares."""
+        match part:
+            case Comparison(left=left, right=right):
+                pairs = [(left, right)]
+            case Membership(operand=operand, choices=choices):
+                pairs = [(operand, choice) for choice in choices]
+            case Between(operand=operand, low=low, high=high):
+                pairs = [(operand, low), (operand, high)]
+            case NullTest(operand=operand):
+                self._check_times(operand)
                 return
-            if _is_of_times(part, query, schema) or (
-                not (schema is not None and schema.closed) and _may_be_length(part, query)
-            ):
+            case _:
                 return
-            for inner in (left, right):
-                _check_number(inner, operator, query, schema, reports)
-                fractional = type_of(inner, query, schema) is DOUBLE or _is_mean(inner)
-                if operator == "%" and _is_of_results(part) and fractional:
-                    message = f"{_described(inner, DOUBLE)} is no integer, and '%' of results is over integers"
-                    reports.error(message, inner.span, "use counts, and sums of INT attributes")
+        for left, right in pairs:
+            for side in self._times.compared(left, right)[:2]:
+                for mistake in side.mistakes:
+                    self._report_time(mistake)
+
+    def _check_part(self, part: Part) -> None:
+        match part:
+            case Comparison(left=left, right=right):
+                self._check_comparable(left, right)
+            case Membership(operand=operand, choices=choices):
+                for choice in choices:
+                    self._check_comparable(operand, choice)
+            case Between(operand=operand, low=low, high=high):
+                for end in (low, high):
+                    self._check_comparable(operand, end)
+            case Unary(operator=operator, operand=operand):
+                if not self._is_of_times(part):
+                    self._check_number(operand, operator)
+            case Log2(operand=operand):
+                if not self._is_of_times(part):
+                    self._check_number(operand, "LOG2")
+            case Binary(operator=operator, left=left, right=right):
+                words = [inner for inner in (left, right) if isinstance(inner, Literal) and inner.bare]
+                if operator == "-" and len(words) == 2:
+                    hint = f"quote text with special characters: '{words[0].value}-{words[1].value}'"
+                    self._reports.error("text cannot be subtracted", part.span, hint)
+                    return
+                if self._is_of_times(part) or (
+                    not (self._schema is not None and self._schema.closed) and self._may_be_length(part)
+                ):
+                    return
+                for inner in (left, right):
+                    self._check_number(inner, operator)
+                    fractional = self._type_of(inner) is DOUBLE or _is_mean(inner)
+                    if operator == "%" and _is_of_results(part) and fractional:
+                        message = f"{_described(inner, DOUBLE)} is no integer, and '%' of results is over integers"
+                        self._reports.error(message, inner.span, "use counts, and sums of INT attributes")
+
+    def _check_comparable(self, left: Expression, right: Expression) -> None:
+        first, second, wrong = self._times.compared(left, right)
+        if first.mistakes or second.mistakes:
+            return  # what is wrong in them is said by itself
+        one, two = first.type, second.type
+        if first.loose or second.loose or one is None or two is None or kind_of(one) == kind_of(two):
+            return
+        for literal, other in ((left, second), (right, first)):
+            if is_text(literal) and other.type is AttributeType.TIMESTAMP:
+                self._check_moment(literal, other)
+                return
+        span = left.span if left.span.end > right.span.end else left.span.to(right.span)
+        message = wrong or f"{_described(left, one)} cannot be compared with {_described(right, two)}"
+        hint = _comparison_hint(left, one, right, two)
+        if AttributeType.DURATION in (one, two):
+            hint = "a duration is compared with a duration, as in B.at - PREV(A).at < 10 min"
+        self._reports.error(message, span, hint)
+
+    def _is_of_times(self, part: Part) -> bool:
+        """Whether an operation has a time for an operand, or may have: `_check_times` says what is wrong with it."""
+        assert isinstance(part, (Unary, Binary, Log2))
+        typed = self._times.typed(part)
+        return typed.wrong is not None or any(each.is_time or each.loose or each.wrong for each in typed.operands)
+
+    def _check_times(self, expression: Expression) -> None:
+        """Report operations on times that there are not."""
+        for each in self._times.typed(expression).mistakes:
+            self._report_time(each)
+
+    def _report_time(self, mistake: Typed) -> None:
+        assert mistake.wrong is not None
+        hint = "times are subtracted, compared and moved by durations: B.at - PREV(A).at < 10 min, A.at + 5 min"
+        if isinstance(mistake.node, Literal):
+            hint = "use a longer duration, or a time column in a finer unit"
+        elif any(each.type in NUMBERS for each in mistake.operands):
+            hint = "a number is compared with a number; a duration has a unit, as in 10 min, and d / 1 s is a number"
+        if not any(each.span == mistake.node.span and each.message == mistake.wrong for each in self._reports.errors):
+            self._reports.error(mistake.wrong, mistake.node.span, hint)
+
+    def _may_be_length(self, part: Binary) -> bool:
+        """Whether a difference is between a time that is written as text and what may turn out to be a time."""
+        sides = (part.left, part.right)
+        texts = [
+            isinstance(each, Literal) and is_text(each) and moment_of(str(each.value)) is not None for each in sides
+        ]
+        return is_difference(part) and any(texts) and any(type_of(each, self._query, None) is None for each in sides)
+
+    def _check_moment(self, literal: Expression, other: Typed) -> None:
+        """Report a text that is no time, or has a zone where the instant beside it has none."""
+        assert isinstance(literal, Literal)
+        found = moment_of(str(literal.value))
+        if found is None:
+            self._reports.error(f"{to_text(literal)} is no time", literal.span, f"a time is written {FORMS}")
+            return
+        if self._schema is None or not found[1] or other.zone is not None:
+            return
+        known = {*self._schema.units, *([self._schema.clock.column] if self._schema.clock.is_timestamp else [])}
+        leaves = [each for each in walk(other.node) if isinstance(each, (Reference, Aggregate, Taken, Attribute))]
+        names = [each.name if isinstance(each, Attribute) else each.attribute for each in leaves]
+        if all(name is None or name in known for name in names):
+            hint = "leave the zone out"
+            self._reports.error(
+                f"{to_text(literal)} has a zone, and {to_text(other.node)} has none", literal.span, hint
+            )
+
+    def _check_number(self, operand: Expression, operator: str) -> None:
+        known = self._type_of(operand)
+        if known is None or known in NUMBERS:
+            return
+        hint = f"'{operator}' takes numbers only"
+        if isinstance(operand, Literal) and operand.bare:
+            hint = f"an attribute needs its variable, as in T.{operand.value}"
+        self._reports.error(f"{_described(operand, known)} is not a number", operand.span, hint)
+
+    def _check_aggregate(self, aggregate: Aggregate) -> None:
+        if aggregate.variable is None or aggregate.attribute is None:
+            return
+        known = type_of_attribute(aggregate.variable, aggregate.attribute, self._query, self._schema)
+        if known is None and self._schema is not None:
+            known = self._schema.type_of(aggregate.attribute)  # of an open one it widens from number to number only
+        if aggregate.function in DISTINCT:
+            return
+        allowed = [*NUMBERS, AttributeType.DURATION]
+        allowed += [AttributeType.TIMESTAMP] if aggregate.function != "SUM" else []
+        if known is None or known in allowed:
+            return
+        types = " and ".join(", ".join(each.value for each in allowed).rsplit(", ", 1))
+        attribute = f"{name_text(aggregate.variable)}.{name_text(aggregate.attribute, free=True)}"
+        hint = f"write COUNT({name_text(aggregate.variable)}) to count the events, or take another attribute"
+        if known is AttributeType.TIMESTAMP:
+            hint = "take MIN, MAX or AVG, or a difference such as MAX(B.at) - MIN(A.at)"
+        self._reports.error(
+            f"{aggregate.function} takes {types} attributes; {attribute} is {known.value}", aggregate.span, hint
+        )
+
+    def _check_key(self, key: str, span: Span) -> None:
+        """Report a key that is declared with types that are never equal."""
+        seen: dict[str | None, tuple[str, AttributeType]] = {}
+        for variable, attributes in self._query.declared.items():
+            known = attributes.get(key)
+            if known is not None:
+                seen.setdefault(kind_of(known), (self._query.types[variable], known))
+        if len(seen) > 1:
+            (first, one), (second, two) = list(seen.values())[:2]
+            message = f"'{key}' is {one.value} in {first} and {two.value} in {second}, so no trend agrees on it"
+            self._reports.error(message, span, "declare it with one type")
+
+    def _type_of(self, expression: Expression) -> AttributeType | None:
+        if isinstance(expression, (Unary, Binary)):
+            return self._times.typed(expression).type
+        return type_of(expression, self._query, self._schema)
 
 
 def _is_mean(part: Part) -> bool:
@@ -160,76 +276,6 @@ def _is_of_results(part: Part) -> bool:
     return not any(isinstance(inner, Reference) for inner in walk(part)) and any(
         isinstance(inner, (Aggregate, Attribute, Taken)) for inner in walk(part)
     )
-
-
-def _check_comparable(
-    left: Expression, right: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports
-) -> None:
-    times = times_of(query, schema)
-    first, second, wrong = times.compared(left, right)
-    if first.mistakes or second.mistakes:
-        return  # what is wrong in them is said by itself
-    one, two = first.type, second.type
-    if first.loose or second.loose or one is None or two is None or kind_of(one) == kind_of(two):
-        return
-    for literal, other in ((left, second), (right, first)):
-        if is_text(literal) and other.type is AttributeType.TIMESTAMP:
-            _check_moment(literal, other, schema, reports)
-            return
-    span = left.span if left.span.end > right.span.end else left.span.to(right.span)
-    message = wrong or f"{_described(left, one)} cannot be compared with {_described(right, two)}"
-    hint = _comparison_hint(left, one, right, two)
-    if AttributeType.DURATION in (one, two):
-        hint = "a duration is compared with a duration, as in B.at - PREV(A).at < 10 min"
-    reports.error(message, span, hint)
-
-
-def _is_of_times(part: Part, query: AnalysedQuery, schema: Schema | None) -> bool:
-    """Whether an operation has a time for an operand, or may have: `_check_times` says what is wrong with it."""
-    assert isinstance(part, (Unary, Binary, Log2))
-    typed = times_of(query, schema).typed(part)
-    return typed.wrong is not None or any(each.is_time or each.loose or each.wrong for each in typed.operands)
-
-
-def _check_times(expression: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
-    """Report operations on times that there are not."""
-    for each in times_of(query, schema).typed(expression).mistakes:
-        _report_time(each, reports)
-
-
-def _report_time(mistake: Typed, reports: Reports) -> None:
-    assert mistake.wrong is not None
-    hint = "times are subtracted, compared and moved by durations: B.at - PREV(A).at < 10 min, A.at + 5 min"
-    if isinstance(mistake.node, Literal):
-        hint = "use a longer duration, or a time column in a finer unit"
-    elif any(each.type in NUMBERS for each in mistake.operands):
-        hint = "a number is compared with a number; a duration has a unit, as in 10 min, and d / 1 s is a number"
-    if not any(each.span == mistake.node.span and each.message == mistake.wrong for each in reports.errors):
-        reports.error(mistake.wrong, mistake.node.span, hint)
-
-
-def _may_be_length(part: Binary, query: AnalysedQuery) -> bool:
-    """Whether a difference is between a time that is written as text and something that may turn out to be a time."""
-    sides = (part.left, part.right)
-    texts = [isinstance(each, Literal) and is_text(each) and moment_of(str(each.value)) is not None for each in sides]
-    return is_difference(part) and any(texts) and any(type_of(each, query, None) is None for each in sides)
-
-
-def _check_moment(literal: Expression, other: Typed, schema: Schema | None, reports: Reports) -> None:
-    """Report a text that is no time, or has a zone where the instant beside it has none."""
-    assert isinstance(literal, Literal)
-    found = moment_of(str(literal.value))
-    if found is None:
-        reports.error(f"{to_text(literal)} is no time", literal.span, f"a time is written {FORMS}")
-        return
-    if schema is None or not found[1] or other.zone is not None:
-        return
-    known = {*schema.units, *([schema.clock.column] if schema.clock.is_timestamp else [])}
-    leaves = [each for each in walk(other.node) if isinstance(each, (Reference, Aggregate, Taken, Attribute))]
-    names = [each.name if isinstance(each, Attribute) else each.attribute for each in leaves]
-    if all(name is None or name in known for name in names):
-        hint = "leave the zone out"
-        reports.error(f"{to_text(literal)} has a zone, and {to_text(other.node)} has none", literal.span, hint)
 
 
 def _described(expression: Expression, known: AttributeType) -> str:
@@ -259,51 +305,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_number(
-    operand: Expression, operator: str, query: AnalysedQuery, schema: Schema | None, reports: Reports
-) -> None:
-    known = type_of(operand, query, schema)
-    if known is None or known in NUMBERS:
-        return
-    hint = f"'{operator}' takes numbers only"
-    if isinstance(operand, Literal) and operand.bare:
-        hint = f"an attribute needs its variable, as in T.{operand.value}"
-    reports.error(f"{_described(operand, known)} is not a number", operand.span, hint)
-
-
-def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
-    if aggregate.variable is None or aggregate.attribute is None:
-        return
-    known = type_of_attribute(aggregate.variable, aggregate.attribute, query, schema)
-    if known is None and schema is not None:
-        known = schema.type_of(aggregate.attribute)  # of an open schema, which widens from number to number only
-    if aggregate.function in DISTINCT:
-        return
-    allowed = [*NUMBERS, AttributeType.DURATION]
-    allowed += [AttributeType.TIMESTAMP] if aggregate.function != "SUM" else []
-    if known is None or known in allowed:
-        return
-    types = " and ".join(", ".join(each.value for each in allowed).rsplit(", ", 1))
-    attribute = f"{name_text(aggregate.variable)}.{name_text(aggregate.attribute, free=True)}"
-    hint = f"write COUNT({name_text(aggregate.variable)}) to count the events, or take another attribute"
-    if known is AttributeType.TIMESTAMP:
-        hint = "take MIN, MAX or AVG, or a difference such as MAX(B.at) - MIN(A.at)"
-    reports.error(f"{aggregate.function} takes {types} attributes; {attribute} is {known.value}", aggregate.span, hint)
-
-
-def _check_key(key: str, span: Span, query: AnalysedQuery, reports: Reports) -> None:
-    """Report a key that is declared with types that are never equal."""
-    seen: dict[str | None, tuple[str, AttributeType]] = {}
-    for variable, attributes in query.declared.items():
-        known = attributes.get(key)
-        if known is not None:
-            seen.setdefault(kind_of(known), (query.types[variable], known))
-    if len(seen) > 1:
-        (first, one), (second, two) = list(seen.values())[:2]
-        message = f"'{key}' is {one.value} in {first} and {two.value} in {second}, so no trend agrees on it"
-        reports.error(message, span, "declare it with one type")
 
 
 # ------------------------------------------------------------------------------------------------------ windows

@@ -217,10 +217,10 @@ def test_jobs_on_spark(
     Path("plain", "e.jsonl").write_text("".join(json.dumps(each) + "\n" for each in EVENTS))
     wanted = by_spark(notation, "plain", tmp_path / "wanted")
     assert wanted
-    for name in ("ts", "Timestamp"):
+    for half, name in enumerate(("ts", "Timestamp")):
         folder = tmp_path / name
         folder.mkdir()
-        for file in written(name, folder):
+        for file in written(name, folder)[half::2]:
             assert by_spark(notation, str(file), tmp_path / f"{name}-{file.name}") == wanted, file
 
 

@@ -174,7 +174,7 @@ def test_differential_windows_that_do_not_overlap(chunk_rows: int, kinds: list[t
 @pytest.mark.parametrize("features", ["tumbling", "large tumbling", "broadcast", "negation"])
 def test_oracle_random_streams(features: str) -> None:
     """Chunks of an event or a few, windows at once or not; what cannot be cut goes to the groups' threads."""
-    for seed in range(40):
+    for seed in range(20):
         case = random_case(seed, compare_random.FEATURES[features])
         with compare_random.chunks_of_few_events(seed):
             report = compare_random.compare(case, {"threads": 2 + seed % 2}, seed, ["run"])
@@ -185,7 +185,7 @@ def test_oracle_gaps_and_common_borders(monkeypatch: pytest.MonkeyPatch) -> None
     """Each query has windows of its own, some with gaps between them."""
     monkeypatch.setattr(WholeChunks, "sizes", (1, 2))
     chance = random.Random(5)
-    for seed in range(40):
+    for seed in range(20):
         features = Features(queries=3, windows=False, events=12, broadcast=seed % 2 == 1)
         text, events, options = random_case(seed, features)
         queries = text.split("WITHIN")

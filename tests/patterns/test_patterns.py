@@ -185,14 +185,14 @@ def test_random_clauses_agree_with_the_oracle() -> None:
     from tests.random_patterns import DIALECTS, KEYWORDS, Generator, outcome
 
     shown = 0
-    for seed in range(45):
+    for seed in range(25):
         case = Generator(seed, labels=seed % 3 > 0).case()
         if seed % 2:
             case = case.renamed(KEYWORDS[seed % len(KEYWORDS)])
         found, expected = outcome(case, DIALECTS[seed // 2 % len(DIALECTS)])
         assert found == expected, f"seed {seed}\n{case.sql}\n{case.rows}"
         shown += bool(expected)
-    assert shown > 15
+    assert shown > 8
 
 
 def test_rows_of_all_pushes_are_those_of_a_run() -> None:
@@ -219,7 +219,7 @@ def test_steps_that_count_agree_with_the_oracle(monkeypatch: pytest.MonkeyPatch)
     from tests.random_patterns import Generator, outcome, pushed
 
     monkeypatch.setattr(automaton, "FAR", 0)  # every quantifier of a variable counts
-    for seed in range(500, 530):
+    for seed in range(500, 515):
         found, expected = outcome(Generator(seed, labels=False).case())
         assert found == expected, seed
         case = Generator(seed, labels=False).case()

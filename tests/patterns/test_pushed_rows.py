@@ -123,8 +123,8 @@ def test_random_patterns_row_by_row() -> None:
 
 def test_random_patterns_that_read_labels_row_by_row() -> None:
     """Labels, rows ahead, decimals, rows of no match."""
-    found = [compare_pushed(seed) for seed in range(24)]
-    assert found.count(True) > 10
+    found = [compare_pushed(seed) for seed in range(14)]
+    assert found.count(True) > 6
 
 
 NUMBERS = pa.schema(

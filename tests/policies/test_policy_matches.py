@@ -64,10 +64,10 @@ def test_printed_formulas_are_read_as_the_same() -> None:
         assert parse_formula(print_formula(made))[0] == made
 
 
-@pytest.mark.parametrize("first", range(0, 400, 100))
+@pytest.mark.parametrize("first", range(0, 200, 50))
 def test_random_formulas_mean_what_the_oracle_says(first: int) -> None:
-    found = [compare(seed, matching=True) for seed in range(first, first + 100)]
-    assert found.count("equal") > 80
+    found = [compare(seed, matching=True) for seed in range(first, first + 50)]
+    assert found.count("equal") > 40
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_all_that_lacks_a_bound_is_told_at_once() -> None:
 
 def test_release_is_decided_when_its_interval_has_passed() -> None:
     formulas = [f"(ONCE a(x)) AND ({form} a(x))" for form in ("b(x) RELEASE[2,3]", "ALWAYS[2,3]")]
-    for seed in range(40):
+    for seed in range(20):
         draw = random.Random(seed)
         time, events = 0, []
         for _ in range(16):
@@ -170,7 +170,7 @@ def _events(log: list[Point]) -> list[dict[str, Any]]:
 
 def test_saved_monitors_go_on() -> None:
     compared = 0
-    for seed in range(80):
+    for seed in range(40):
         draw = random.Random(seed)
         text, events = random_matching(draw, formula), _events(random_log(draw))
         policy = Policy.parse(text, SIGNATURE)
@@ -185,12 +185,12 @@ def test_saved_monitors_go_on() -> None:
                 monitor = Monitor.restore(policy, monitor.save())
         assert found + monitor.close() == wanted, (seed, text)
         compared += 1
-    assert compared > 60
+    assert compared > 30
 
 
 def test_slices_give_what_one_process_gives() -> None:
     compared = 0
-    for seed in range(300):
+    for seed in range(150):
         draw = random.Random(seed)
         text, log = random_matching(draw, formula), random_log(draw, 12)
         policy = Policy.parse(text, SIGNATURE)
@@ -209,7 +209,7 @@ def test_slices_give_what_one_process_gives() -> None:
             found += [str(row) for batch in batches for row in slicer.keep(batch, part).to_pylist()]
         assert sorted(found) == wanted, (seed, text)
         compared += 1
-    assert compared > 100
+    assert compared > 50
 
 
 def _rows(policy: Policy, chunks: list[LogChunk]) -> list[pa.RecordBatch]:

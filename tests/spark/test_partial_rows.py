@@ -180,7 +180,7 @@ def through_tasks(case: Case, count: int, seed: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("rows", [2, 65_536], ids=["small batches", "large batches"])
 def test_tasks_give_the_rows_of_one_process(features: Features, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_events, "BATCH_ROWS", rows)
-    for seed in range(60):
+    for seed in range(24):
         case = random_case(seed, features)
         expected = hamlet.run(hamlet.Workload.parse(case[0]), table_of(case), **case[2]).rows()
         for count in (1, 3):
