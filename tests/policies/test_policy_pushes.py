@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hamlet.errors import DataError
 from hamlet.policies import Monitor, Policy, PolicyError
 from hamlet.policies.changes import running
 from tests.compare_policies import compare_wild, events_of, expected
@@ -121,3 +122,14 @@ def test_events_without_a_type_are_time_points(time_points: Any) -> None:
     events: list[Event] = [{"time": 1}, {"time": 2, "type": "p", "a": 5}, {"time": 3}, {"time": 4, "type": "q", "a": 5}]
     rows = [row for event in events for row in monitor.push([event])] + monitor.close()
     assert [(row["time_point"], row["x"]) for row in rows] == [(3, 5)]
+
+
+def test_an_attribute_that_no_event_of_the_predicate_has_keeps_its_type() -> None:
+    policy = Policy.parse("t(x) AND ONCE p(y)", signature="t(time: int) p(y: int)")
+    monitor = Monitor(policy)
+    for event in ({"time": 1, "type": "p", "y": 2}, {"time": 2, "type": "t"}):
+        monitor.push([event])
+    with pytest.raises(DataError, match="was INT so far and is now BOOLEAN"):
+        monitor.push([{"time": 3, "type": "t", "y": True}])
+    rows = monitor.push([{"time": 4, "type": "t", "y": 1}]) + monitor.close()
+    assert [(row["time"], row["x"], row["y"]) for row in rows] == [(2, 2, 2), (4, 4, 2)]

@@ -31,7 +31,8 @@ MOST = 64  # events of a push that are looked at one by one
 _EVENT_BYTES = 600  # of an event that waits; measured
 Key = tuple[str, int]
 Tuples = dict[Key, list[tuple[int, Row]]]  # time-points and codes, by predicate
-Reading = tuple[str, Key | None, tuple[tuple[str, str, type], ...]]  # type, predicate, and how attributes are read
+# type, predicate, how attributes are read, and the names of all that is
+Reading = tuple[str, Key | None, tuple[tuple[str, str, type], ...], frozenset[str]]
 Arrived = tuple[int, Reading, Row]  # time, and codes
 _PLAIN = frozenset([int, float, str, bool, type(None)])
 
@@ -120,7 +121,7 @@ class Arriving:
         if self._schema is None:
             return []
         value, present, events = self._pool.value, self._schema.clock.present, []
-        for time, (name, key, attributes), codes in self._events:
+        for time, (name, key, attributes, _), codes in self._events:
             event: dict[str, Any] = {self._time: present(time), self._type: name}
             types = self._signature[key].types if key is not None else ()
             for (attribute, _, _), code, kind in zip(attributes, codes, types, strict=True):
@@ -145,7 +146,7 @@ class Arriving:
         times: list[int] = []
         tuples: Tuples = {}
         count = 0
-        for time, (_, key, _), codes in self._events:
+        for time, (_, key, _, _), codes in self._events:
             if time >= watermark:
                 break
             count += 1
@@ -187,8 +188,8 @@ class Arriving:
             reading = self._readings[name] = self._reading(name)
         if reading is None:
             return None
-        attributes = reading[2]
-        if len(event) != len(attributes) + 2 and not (alone and self._is_plain(event, attributes)):
+        _, _, attributes, own = reading
+        if len(event) != len(own) and not (alone and self._is_plain(event, own)):
             return None
         codes: list[int] = []
         for attribute, _, kind in attributes:
@@ -206,9 +207,8 @@ class Arriving:
                 codes.append(self._pool.code(value))
         return time, reading, tuple(codes)
 
-    def _is_plain(self, event: dict[Any, Any], attributes: Sequence[tuple[str, str, type]]) -> bool:
+    def _is_plain(self, event: dict[Any, Any], own: frozenset[str]) -> bool:
         """Whether what an event has beside its own attributes is not read."""
-        own = {self._time, self._type, *(name for name, _, _ in attributes)}
         for name, value in event.items():
             if name not in own:
                 if type(name) is not str or type(value) not in _PLAIN:
@@ -232,7 +232,7 @@ class Arriving:
             return None
         keys = [each for each in self._signature if each.name == name and (each.name, each.arity) in self._wanted]
         if not keys:
-            return name, None, ()
+            return name, None, (), frozenset((self._time, self._type))
         if len(keys) > 1 or self._schema is None:
             return None
         attributes = []
@@ -241,9 +241,10 @@ class Arriving:
             if attribute is None or self._schema.columns.get(attribute) is not known:
                 return None
             attributes.append((attribute, kind, python))
-        if len({each for each, _, _ in attributes}) < len(attributes):
+        names = [each for each, _, _ in attributes]
+        if len(set(names)) < len(names):
             return None
-        return name, (name, keys[0].arity), tuple(attributes)
+        return name, (name, keys[0].arity), tuple(attributes), frozenset((self._time, self._type, *names))
 
 
 def _time_of(arrived: Arrived) -> int:
