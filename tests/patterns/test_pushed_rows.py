@@ -448,6 +448,27 @@ def test_late_rows_and_rows_that_do_not_fit() -> None:
     assert matcher.close() == [{"v": 1}, {"v": 1}]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"page": "\ud800"}, "cannot read these values"),
+        ({"price": 2**53 + 1}, "does not fit"),
+        ({"price": 2**63}, "64 bits"),
+        ({"price": 10**400}, "64 bits"),
+    ],
+)
+def test_what_no_column_can_hold_is_refused_and_leaves_no_trace(wrong: dict[str, Any], message: str) -> None:
+    clause = "ORDER BY at MEASURES COUNT(*) AS n PATTERN (a+) DEFINE a AS price > 0"
+    matcher = Matcher(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", SCHEMA)
+    assert matcher.goes_directly
+    row = {"at": datetime.datetime(2024, 1, 1), "user": "x", "page": "buy", "price": 2**53}
+    matcher.push([row])
+    with pytest.raises(hamlet.DataError, match=message):
+        matcher.push([{**row, **wrong}])
+    matcher.push([row])
+    assert matcher.close() == [{"n": 2}]
+
+
 def test_where_matching_cannot_go_on() -> None:
     matcher = matcher_of("PARTITION BY k ORDER BY ts AFTER MATCH SKIP TO a PATTERN (a b) DEFINE b AS v > 1")
     matcher.push([{"k": "x", "ts": 1, "v": 1}, {"k": "x", "ts": 2, "v": 2}])

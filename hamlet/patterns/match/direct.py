@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hamlet.input.records import is_broken
 from hamlet.patterns.automaton._live import Live, Partition
 from hamlet.patterns.match.direct_conditions import compile_conditions
 from hamlet.patterns.match.direct_rows import RowForm, compile_rows
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 FEW, STILL_FEW = 4096, 1 << 15
 _BEFORE_ALL = -(2**63)
 _FAR = 1 << 16  # rows back or ahead for which no partition keeps room
+_EXACT = 1 << 53  # integers up to it are doubles
 _ROW_BYTES = 56  # of a tuple
 _CELL_BYTES = 24  # of a number in it
 Match = tuple[int, int, int, Any]
@@ -78,6 +80,7 @@ class Intake:
         self._schema, self._names = schema, schema.names
         self._kinds: list[type] = []
         self._good: dict[tuple[type, ...], tuple[int, ...]] = {}  # places of integers that become doubles
+        self._texts = [place for place, kind in enumerate(schema.types) if _python_type(kind) is str]
         self._times = [place for place, kind in enumerate(schema.types) if kind == pa.timestamp("us")]
         self._decimals = [
             (place, Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale))
@@ -110,10 +113,15 @@ class Intake:
                 if widened is None:
                     return None
             if widened:
+                if not all(-_EXACT <= values[place] <= _EXACT for place in widened):
+                    return None
                 values = tuple(float(value) if place in widened else value for place, value in enumerate(values))
             for place, bound in self._bounds:
                 value = values[place]
                 if value is not None and not -bound <= value < bound:
+                    return None
+            for place in self._texts:
+                if values[place] is not None and is_broken(values[place]):
                     return None
             for place in self._times:
                 if values[place] is not None and values[place].tzinfo is not None:
