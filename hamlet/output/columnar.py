@@ -1,7 +1,6 @@
 """Rows in Arrow columns as JSON lines, CSV, Parquet or MonPoly's lines: a batch of rows at a time, column by column.
 
-Values look as in `hamlet.output.files`: integers in full, times as ISO 8601, in JSON an infinite double is null, in CSV
-NULL is an empty field and an empty string is ``""``.
+Values look as in `hamlet.output.query_text`.
 """
 
 from __future__ import annotations

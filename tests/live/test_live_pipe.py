@@ -352,6 +352,17 @@ def test_rows_in_a_folder_are_seen_at_once(folder: Path) -> None:
     assert file.read_text() == "time,time_point,x\n1,0,1\n2,1,2\n"
 
 
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_stream_writes_the_files_of_a_run(folder: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    events = "time,type,x\n1,A,2\n1,A,3\n2,A,4\n"
+    (folder / "e.csv").write_text(events)
+    given(monkeypatch, events.encode())
+    for source, out in (("e.csv", "whole"), ("-", "live")):
+        assert main(["run", "q.sase", "--input", source, "--output", out, "--output-format", form, "-q"]) == 0
+    whole, live = (next((folder / out / "query=q1").iterdir()).read_text() for out in ("whole", "live"))
+    assert whole == live
+
+
 CHOICES = (
     ["--where", "w > 1.6 AND s <> 'b'"],
     ["--where", "x > 3"],
