@@ -14,7 +14,7 @@ Source: HAMLET (SIGMOD'21) §3.1, Defs. 3.1 and 3.2, Fig. 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -218,15 +218,11 @@ def _connected(sub_patterns: Iterable[SubPattern]) -> list[set[int]]:
     return [set(some) for some in _components(queries, links)]
 
 
-def _components(
-    items: Iterable[Item],
-    links: Iterable[tuple[Item, Item]],
-    linked: Callable[[Item, Item], bool] = lambda one, other: True,  # noqa: ARG005
-) -> list[list[Item]]:
-    """The connected components of a graph, items in their order; `linked` is asked for components not yet joined."""
+def _components(items: Iterable[Item], links: Iterable[tuple[Item, Item]]) -> list[list[Item]]:
+    """The connected components of a graph, items in their order."""
     sets = {item: [item] for item in items}
     for one, other in links:
-        if sets[one] is not sets[other] and linked(one, other):
+        if sets[one] is not sets[other]:
             sets[one] += sets[other]
             sets.update(dict.fromkeys(sets[other], sets[one]))
     return list({id(each): each for each in sets.values()}.values())

@@ -54,17 +54,17 @@ class Cursor(cursor.Cursor):
             return self.clause(offset + 1) is not None or self.at_word("AND", "OR", offset=offset + 1)
         return following.kind is Kind.SYMBOL and not self.at("-", "(", "[", offset=offset + 1)
 
-    def starts_statement(self, offset: int = 0) -> bool:
+    def starts_statement(self) -> bool:
         """Whether a query or a declaration begins here: ``name :``, ``RETURN item`` or ``EVENT Name (``."""
-        following = self.peek(offset + 1)
-        if self.at_kind(Kind.WORD, Kind.NAME, offset=offset) and self.at(":", offset=offset + 1):
+        following = self.peek(1)
+        if self.at_kind(Kind.WORD, Kind.NAME) and self.at(":", offset=1):
             return True
         if following.kind not in (Kind.WORD, Kind.NAME):
             return False
-        if self.at_word("EVENT", offset=offset):
-            return self.at("(", offset=offset + 2)
-        joined = self.at_word("AND", "OR", "AS", "IS", "IN", "BETWEEN", offset=offset + 1)
-        return self.at_word("RETURN", offset=offset) and not joined and self.clause(offset + 1) is None
+        if self.at_word("EVENT"):
+            return self.at("(", offset=2)
+        joined = self.at_word("AND", "OR", "AS", "IS", "IN", "BETWEEN", offset=1)
+        return self.at_word("RETURN") and not joined and self.clause(1) is None
 
     def ends_statement(self) -> bool:
         """Whether nothing more of the current statement can follow."""

@@ -260,13 +260,13 @@ def _equivalence(cursor: Cursor) -> Equivalence:
             raise cursor.expected(["']'", "','"], _SHARED, after=token.span)
 
 
-def _reference(cursor: Cursor, shift: Shift = Shift.NONE) -> Reference:
+def _reference(cursor: Cursor) -> Reference:
     start = cursor.peek().span
     variable = cursor.advance().value
     cursor.advance()  # the point
     if not cursor.at_kind(Kind.WORD, Kind.NAME):
         raise cursor.expected(["an attribute"], _digit_hint(cursor, variable), after=cursor.since(start))
-    return Reference(variable, cursor.advance().value, shift, span=cursor.since(start))
+    return Reference(variable, cursor.advance().value, span=cursor.since(start))
 
 
 def _shifted(cursor: Cursor) -> Reference:

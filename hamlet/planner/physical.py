@@ -16,9 +16,6 @@ from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 from hamlet.planner.paths import ALWAYS, EVERY, Paths
 from hamlet.planner.tables import QueryTables
 
-LADDER = ("complete_window", "pane_matrix", "simd")  # the faster first; below them those that a query always has
-MOST_BURST = 8  # events of a burst, on average, up to which a complete window is taken at once (``window.pyx``)
-
 
 @dataclass(frozen=True)
 class Served:
@@ -56,13 +53,6 @@ class PhysicalPlan:
 
     served: dict[int, Served]
     paths: Paths
-
-    def by_operator(self) -> dict[str, list[int]]:
-        """The numbers of the queries that each operator serves."""
-        found: dict[str, list[int]] = {}
-        for number, each in sorted(self.served.items()):
-            found.setdefault(each.operator, []).append(number)
-        return found
 
 
 def physical_plan(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -34,7 +33,7 @@ class Feed:
     closed = True
     names: Sequence[str] | None = None
     has_header = False
-    file: Path | None = None  # a file of text, which has no types of its own
+    guessed: Mapping[str, pa.DataType] | None = None  # of text, the types that its first values look like
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError, option
 from hamlet.input.csvform import CsvForm
@@ -65,7 +64,7 @@ class ChosenFeed(Around):
         known = {each.name for each in inputs}
         named = [replace(inputs[0], name=each, type=ir.Scalar("String")) for each in words_of(condition, ()) - known]
         plain = open_feed(source, [*inputs, *named], time_column=time_column, input_format=input_format, form=form)
-        types = _types_of(plain, form or CsvForm())
+        types = _types_of(plain)
         words = words_of(condition, types)
         self._columns = {
             name: each for name, each in types.items() if each is not None and (name in words or name in known)
@@ -312,22 +311,13 @@ def _without_type(error: Diagnostic) -> Diagnostic:
     return replace(error, hint=None if error.hint is None else error.hint.replace(f"{_NO_TYPE}, ", ""))
 
 
-def _types_of(feed: Feed, form: CsvForm) -> dict[str, pa.DataType | None]:
+def _types_of(feed: Feed) -> dict[str, pa.DataType | None]:
     """The types of all columns; those of text as they look in the first lines, of JSON as in the first objects."""
     if feed.types is None:
         first = next(feed.batches(), None)
         return {} if first is None else dict(zip(first.schema.names, first.schema.types, strict=True))
-    types = dict(feed.types)
-    path = feed.file
-    if path is not None and types and all(each is None for each in types.values()):
-        convert = pa_csv.ConvertOptions(null_values=["", "#"])
-        parse = pa_csv.ParseOptions(
-            delimiter=form.of(path), newlines_in_values=True, invalid_row_handler=lambda _: "skip"
-        )
-        stream = pa.input_stream(str(path), compression="detect")
-        with pa_csv.open_csv(stream, parse_options=parse, convert_options=convert) as reader:
-            types = {name.strip(): kind for name, kind in zip(reader.schema.names, reader.schema.types, strict=True)}
-    return types
+    unknown = feed.guessed is not None and all(each is None for each in feed.types.values())
+    return dict(feed.guessed if unknown else feed.types)  # type: ignore[arg-type]
 
 
 def _scalar(kind: pa.DataType) -> ir.Scalar:

@@ -79,7 +79,7 @@ class MergedFeed(Feed):
         self.name, self._feeds = name, feeds
         self.closed = all(each.closed for each in feeds)
         self.names = None if feeds[0].names is None else list(self._union(each.names or () for each in feeds))
-        self.file = feeds[0].file
+        self.guessed = feeds[0].guessed
         counts = [each.rows for each in feeds]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
         self._column, self._unit = time_column, time_unit
@@ -262,7 +262,7 @@ class FolderColumns(Feed):
             for name, text in values.items()
             if name not in own
         }
-        self.name, self.rows, self.closed, self.file = feed.name, feed.rows, feed.closed, feed.file
+        self.name, self.rows, self.closed, self.guessed = feed.name, feed.rows, feed.closed, feed.guessed
         self.has_header = feed.has_header
         self.names = None if feed.names is None else [*feed.names, *self._values]
 

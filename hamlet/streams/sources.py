@@ -131,15 +131,17 @@ class _Csv(Feed):
     has_header = True
 
     def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None, form: CsvForm) -> None:
-        self.name, self._path, self.file = str(path), path, path
+        self.name, self._path = str(path), path
         self._form, self._mark = form, form.of(path)
         self._dropped = Dropped()
         with self._open(None) as reader:
-            found = [name for name in reader.schema.names if name]  # spreadsheets give empty columns
+            schema = reader.schema
+        found = [name for name in schema.names if name]  # spreadsheets give empty columns
         self._real = {name.strip(): name for name in found}
         if len(self._real) < len(found):
             raise DataError(f"{self.name}: {repeated_column([name.strip() for name in found])}")
         self.names = list(self._real)
+        self.guessed = {name: schema.field(real).type for name, real in self._real.items()}
         self._time = time_column_of(self.names, time_column, self.name)
         self._inputs = [each for each in inputs if each.name in self._real]
 

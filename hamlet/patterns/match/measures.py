@@ -12,7 +12,7 @@ import pyarrow as pa
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read, placeholder
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.host import quoted
-from hamlet.patterns.match.labelled import Bits, Labelled, Numbers, Points, count, target
+from hamlet.patterns.match.labelled import Labelled, Numbers, Points, count, target
 from hamlet.patterns.match.ordered import Ordered
 
 POINT, MATCH, AT, CURRENT = '"__hamlet_point"', '"__hamlet_match"', '"__hamlet_at"', '"__hamlet_current"'
@@ -282,12 +282,6 @@ def _nullable(values: Numbers) -> pa.Array:
 def _bare(name: str) -> str:
     """A quoted name without its quotes."""
     return name[1:-1].replace('""', '"') if name[:1] == '"' else name
-
-
-def all_points(found: Labelled, chosen: Bits) -> Points:
-    """A point at every position that is chosen."""
-    positions = np.flatnonzero(chosen)
-    return Points(found.match_of_positions()[positions], positions, False)
 
 
 def members_of(clause: Clause, names: Sequence[str]) -> list[int]:

@@ -134,9 +134,6 @@ class Interval:
         return low, None if self.high is None else self.high.ticks(per_second) - self.high.open
 
 
-ALWAYS_INTERVAL = Interval()
-
-
 # ------------------------------------------------------------------------------------------------ formulas
 
 

@@ -23,7 +23,7 @@ from hamlet.streams.evaluate._windows import WindowTable
 from hamlet.streams.program import ir
 
 FAMILIES = ("Bool", "Int", "UInt", "Float")
-INT, UINT, FLOAT, OBJECT = 1, 2, 3, 4
+INT, FLOAT, OBJECT = 1, 3, 4
 _ARITHMETIC = ("+", "-", "*", "/", "%", "**", "&", "|", "^", "<<", ">>", "min", "max")
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _ACCESSES = {
