@@ -164,7 +164,7 @@ def through_tasks(case: Case, count: int, seed: int) -> list[dict[str, Any]]:
             partial += list(Kernel(shipment, [route]).partial(pieces(task, chance)))
     sorted_rows = pa.Table.from_batches(partial, SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names[:3]])
     presenter = Presenter(shipment)
-    found = {place: [] for place in range(len(presenter.names))}
+    found = {place: [] for place in range(len(workload.names))}
     for query, rows in presenter.rows(pieces(sorted_rows, chance)):
         found[query].append(rows)
     return [
