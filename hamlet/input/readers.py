@@ -13,7 +13,7 @@ from hamlet.input.csvform import Dropped
 from hamlet.input.files_protocol import Reader
 from hamlet.input.moments import kind_of, needs_reading, with_moments
 from hamlet.input.ordering import SortKey, slices
-from hamlet.input.records import table_of_columns, table_of_records
+from hamlet.input.records import NO_DECIMALS, table_of_columns, table_of_records
 from hamlet.input.timed import Timed, timed
 from hamlet.input.widening import cast, validate
 
@@ -132,11 +132,18 @@ def stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, drops:
         return in_memory("the Arrow stream", with_moments(reader.read_all(), key.time, time_unit), key, drops)
 
 
-def table_of(source: Any, first_event: int = 0, wide: bool = False, time: str | None = None) -> tuple[pa.Table, bool]:
+def table_of(
+    source: Any,
+    first_event: int = 0,
+    wide: bool = False,
+    time: str | None = None,
+    decimals: Mapping[str, pa.DataType] = NO_DECIMALS,
+) -> tuple[pa.Table, bool]:
     """Events in memory as a table, without copies where they are columns, and whether its columns are all.
 
     Decimals of the column `time`, which other columns have as floats, keep their digits.
     With `wide`, integers of more than 64 bits in dicts make a column of decimals, instead of an error.
+    In dicts, ints and Decimals of the columns `decimals` keep their digits, too: they are of these types.
     """
     if isinstance(source, pa.Table):
         return source, True
@@ -145,13 +152,13 @@ def table_of(source: Any, first_event: int = 0, wide: bool = False, time: str | 
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source]), True
     if isinstance(source, Mapping):
-        return table_of_columns(source, wide, time), True
+        return table_of_columns(source, wide, time, decimals), True
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source), True
     if hasattr(source, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(source)]), True
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
-        return table_of_records(source, first_event, wide, time), False
+        return table_of_records(source, first_event, wide, time, decimals), False
     raise DataError(
         f"cannot read events from an object of type {type(source).__name__}; give data of Arrow, pandas, polars or "
         "DuckDB, a dict of columns, or dicts (a run also reads paths)"

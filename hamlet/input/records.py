@@ -1,8 +1,8 @@
 """Events given as Python objects: dicts of columns and iterables of dicts, as Arrow tables.
 
-Values keep their type: ints are INT, floats and Decimals DOUBLE, strings STRING, bools BOOLEAN, dates and datetimes
-TIMESTAMP. Ints and floats of one attribute widen to DOUBLE; any other mix is a mistake that names the first event that
-differs. Source: docs/language.md ("Attributes and declarations").
+Values keep their type: ints are INT, floats and Decimals DOUBLE (but where a column is known to hold decimals), strings
+STRING, bools BOOLEAN, dates and datetimes TIMESTAMP. Ints and floats of one attribute widen to DOUBLE; any other mix is
+a mistake that names the first event that differs. Source: docs/language.md ("Attributes and declarations").
 """
 
 from __future__ import annotations
@@ -32,6 +32,10 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 
+_EXACT = (int, np.integer, decimal.Decimal)
+NO_DECIMALS: Mapping[str, pa.DataType] = {}
+
+
 def _kind_of(kind: type) -> str | None:
     return next((name for classes, name in _KINDS if issubclass(kind, classes)), None)
 
@@ -48,7 +52,12 @@ def is_broken(text: str) -> bool:
 
 
 def column_of(
-    values: Sequence[Any], name: str, first_event: int = 0, wide: bool = False, exact: bool = False
+    values: Sequence[Any],
+    name: str,
+    first_event: int = 0,
+    wide: bool = False,
+    exact: bool = False,
+    decimals: Mapping[str, pa.DataType] = NO_DECIMALS,
 ) -> pa.Array:
     """Python values, None for NULL, as one Arrow array.
 
@@ -64,6 +73,8 @@ def column_of(
         Whether ints beyond 64 bits, of up to 76 digits, make a column of decimals.
     exact : bool
         Whether Decimals keep their digits: times do.
+    decimals : mapping of str to pyarrow.DataType
+        The columns that are known to hold decimals: ints and Decimals keep their digits there.
 
     Returns
     -------
@@ -81,6 +92,8 @@ def column_of(
     if len(kinds) > 1 and kinds != {"INT", "DOUBLE"}:
         _raise_mixed(values, name, first_event)
     try:
+        if name in decimals and kinds and all(issubclass(each, _EXACT) for each in classes):
+            return pa.array([None if value is None else _decimal(value) for value in values], decimals[name])
         if kinds == {"INT"}:
             return pa.array(values, pa.int64())
         if "DOUBLE" in kinds:
@@ -107,6 +120,14 @@ def column_of(
         ).about(row=row, column=name) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"attribute {name!r}: cannot read these values: {error}") from error
+
+
+def _decimal(value: Any) -> decimal.Decimal:
+    """A whole number or a Decimal; raises at what is no number, which Arrow would take for NULL."""
+    found = value if isinstance(value, decimal.Decimal) else decimal.Decimal(int(value))
+    if not found.is_finite():
+        raise ValueError(f"{value} is no number")
+    return found
 
 
 def _is_beyond_64_bits(value: Any) -> bool:
@@ -164,7 +185,12 @@ def _mix_error(name: str, row: int, value: Any, expected: str | None) -> DataErr
     ).about(row=row, column=name)
 
 
-def table_of_columns(columns: Mapping[Any, Any], wide: bool = False, time: str | None = None) -> pa.Table:
+def table_of_columns(
+    columns: Mapping[Any, Any],
+    wide: bool = False,
+    time: str | None = None,
+    decimals: Mapping[str, pa.DataType] = NO_DECIMALS,
+) -> pa.Table:
     """A dict of numpy arrays, Arrow arrays or lists of equal length as a table; number arrays are not copied.
 
     Raises
@@ -176,7 +202,7 @@ def table_of_columns(columns: Mapping[Any, Any], wide: bool = False, time: str |
     for name, values in columns.items():
         if not isinstance(name, str):
             raise DataError(f"column names must be strings, not {name!r}")
-        arrays[name] = _array_of(values, name, wide, name == time)
+        arrays[name] = _array_of(values, name, wide, name == time, decimals)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         (first, length), *others = lengths.items()
@@ -185,7 +211,9 @@ def table_of_columns(columns: Mapping[Any, Any], wide: bool = False, time: str |
     return pa.table(arrays)
 
 
-def _array_of(values: Any, name: str, wide: bool = False, exact: bool = False) -> Any:
+def _array_of(
+    values: Any, name: str, wide: bool = False, exact: bool = False, decimals: Mapping[str, pa.DataType] = NO_DECIMALS
+) -> Any:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if not isinstance(values, np.ndarray):
@@ -194,11 +222,11 @@ def _array_of(values: Any, name: str, wide: bool = False, exact: bool = False) -
                 f"column {name!r} is {values!r}; in a dict, each value must be a column (an array or a list); "
                 "put a single event into a list: [event]"
             )
-        return column_of(list(values), name, wide=wide, exact=exact)
+        return column_of(list(values), name, wide=wide, exact=exact, decimals=decimals)
     if values.ndim != 1:
         raise DataError(f"column {name!r} has {values.ndim} dimensions; it must have one")
     if values.dtype.hasobject:
-        return column_of(values.tolist(), name, wide=wide, exact=exact)
+        return column_of(values.tolist(), name, wide=wide, exact=exact, decimals=decimals)
     if values.dtype.kind == "M" and values.dtype.str[4:-1] not in ("s", "ms", "us", "ns", "D"):
         values = values.astype("datetime64[s]")  # Arrow has no hours, minutes or weeks
     if values.dtype.kind == "m" and values.dtype.str[4:-1] not in ("s", "ms", "us", "ns"):
@@ -210,7 +238,11 @@ def _array_of(values: Any, name: str, wide: bool = False, exact: bool = False) -
 
 
 def table_of_records(
-    events: Iterable[Mapping[str, Any]], first_event: int = 0, wide: bool = False, time: str | None = None
+    events: Iterable[Mapping[str, Any]],
+    first_event: int = 0,
+    wide: bool = False,
+    time: str | None = None,
+    decimals: Mapping[str, pa.DataType] = NO_DECIMALS,
 ) -> pa.Table:
     """Dicts as one table: the union of their keys in first-seen order, NULL where a dict lacks one.
 
@@ -224,6 +256,8 @@ def table_of_records(
         As of `column_of`.
     time : str, optional
         The time column, whose Decimals keep their digits.
+    decimals : mapping of str to pyarrow.DataType
+        As of `column_of`.
 
     Raises
     ------
@@ -234,7 +268,9 @@ def table_of_records(
     types: dict[str, pa.DataType] = {}
     for start, chunk in _chunks(events, first_event):
         names = _names(chunk, start)
-        arrays = [column_of([event.get(name) for event in chunk], name, start, wide, name == time) for name in names]
+        arrays = [
+            column_of([event.get(name) for event in chunk], name, start, wide, name == time, decimals) for name in names
+        ]
         for name, array in zip(names, arrays, strict=True):
             known = types.get(name, pa.null())
             both = widen(known, array.type)

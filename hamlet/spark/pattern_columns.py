@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -149,6 +149,7 @@ class Columns:
     """
 
     dialect: ClassVar[str] = "spark"
+    times: ClassVar[Mapping[tuple[str, str, str], str]] = {}
 
     def __init__(self, spark: SparkSession, view: str, types: StructType, meaning: Meaning, reports: Reports) -> None:
         self._spark, self._meaning, self._reports = spark, meaning, reports

@@ -14,6 +14,7 @@ import pytest
 import hamlet
 from hamlet.matching import Matcher
 from tests.random_patterns import Generator, compare_pushed, compare_wild, pushed
+from tests.random_typed_rows import compare_typed
 
 SCHEMA = pa.schema(
     [
@@ -544,3 +545,40 @@ def test_partitions_without_rows_are_forgotten() -> None:
             matcher._as_tables()
             assert len(matcher._partitions) <= kept
             assert sorted(map(str, found + matcher.close())) == sorted(map(str, expected))
+
+
+def test_columns_of_every_type_row_by_row() -> None:
+    assert [compare_typed(seed, 5) for seed in (0, 2, 3)].count("direct") > 1
+
+
+def test_decimals_of_dicts_keep_their_digits() -> None:
+    schema = pa.schema(
+        [("k", pa.decimal128(20, 0)), ("t", pa.int64()), ("u", pa.uint64()), ("v", pa.decimal128(38, 4))]
+    )
+    clause = "PARTITION BY k ORDER BY t MEASURES SUM(v) AS s, MAX(u) AS u PATTERN (a a)"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause} DEFINE a AS TRUE)"
+    value, most = decimal.Decimal("12345678901234567890.1234"), 2**64 - 1
+    rows = [{"k": 2**53 + place % 2, "t": place, "u": most, "v": value} for place in range(4)]
+    columns = {name: [row[name] for row in rows] for name in schema.names}
+    expected = [{"k": decimal.Decimal(2**53 + place), "s": value + value, "u": most} for place in range(2)]
+    for events in (rows, columns):
+        for direct in (True, False):
+            matcher = Matcher(text, schema)
+            assert matcher.goes_directly
+            matcher.goes_directly = direct
+            assert sorted(matcher.push(events) + matcher.close(), key=str) == expected
+    matcher = Matcher(text, schema)
+    with pytest.raises(hamlet.DataError, match=r"'v'.*would cause data loss"):
+        matcher.push([{**rows[0], "v": decimal.Decimal("0.00001")}])
+
+
+def test_nanoseconds_tell_partitions_apart() -> None:
+    schema = pa.schema([("k", pa.timestamp("ns")), ("t", pa.int64())])
+    clause = "PARTITION BY k ORDER BY t MEASURES COUNT(*) AS n PATTERN (a+) DEFINE a AS TRUE"
+    text = f"SELECT n FROM t MATCH_RECOGNIZE ({clause})"
+    for direct in (True, False):
+        matcher = Matcher(text, schema)
+        matcher.goes_directly = direct
+        for place in range(6):
+            matcher.push(pa.table({"k": pa.array([place % 2], pa.timestamp("ns")), "t": [place]}))
+        assert matcher.close() == [{"n": 3}, {"n": 3}]

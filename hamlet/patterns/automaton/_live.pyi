@@ -1,3 +1,4 @@
+from datetime import date, datetime
 from typing import Any
 
 import numpy.typing as npt
@@ -16,13 +17,15 @@ class Live:
         ahead: int,
         skip: int,
         member: npt.NDArray[Any],
-        within: int | None,
+        within: int | float | None,
         searching: tuple[Any, ...] | None,
         later: int,
         unmatched: bool,
         max_steps: int,
     ) -> None: ...
 
+def days(value: date) -> int: ...
+def microseconds(value: datetime) -> int: ...
 def without_row(code: npt.NDArray[Any], reals: npt.NDArray[Any], real: bool) -> int | float | None: ...
 
 class Partition:
@@ -32,8 +35,8 @@ class Partition:
     covered: int
     begins: bool
     size: int
-    deadline: int | None
+    deadline: int | float | None
     def __init__(self, live: Live) -> None: ...
-    def take(self, row: tuple[Any, ...], time: int, values: tuple[Any, ...]) -> None: ...
-    def settle(self, mark: int, found: list[tuple[int, int, int, Any]]) -> tuple[int, int] | None: ...
+    def take(self, row: tuple[Any, ...], time: Any, values: tuple[Any, ...]) -> None: ...
+    def settle(self, known_time: Any, found: list[tuple[int, int, int, Any]]) -> tuple[int, int] | None: ...
     def forget(self, back: int) -> int: ...

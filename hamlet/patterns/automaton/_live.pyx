@@ -12,7 +12,12 @@ Contract: as in `_walk`; a partition's cells have as many columns as the program
 import cython
 import numpy as np
 
+from cpython.datetime cimport (
+    PyDateTime_DATE_GET_HOUR, PyDateTime_DATE_GET_MICROSECOND, PyDateTime_DATE_GET_MINUTE, PyDateTime_DATE_GET_SECOND,
+    PyDateTime_GET_DAY, PyDateTime_GET_MONTH, PyDateTime_GET_YEAR, date, datetime, import_datetime,
+)
 from cpython.ref cimport PyObject
+from libc.math cimport INFINITY, nextafter
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memmove
@@ -64,8 +69,35 @@ cdef struct Node:
     int64_t before
 
 
-cdef inline bint is_later(int64_t start, int64_t within, int64_t time) noexcept nogil:
+import_datetime()
+
+
+def days(date value):
+    """A date in days since 1970."""
+    cdef int64_t month = (PyDateTime_GET_MONTH(value) + 9) % 12  # March is the first one, so that leap days come last
+    cdef int64_t year = PyDateTime_GET_YEAR(value) - month // 10
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + PyDateTime_GET_DAY(value) - 719469
+
+
+def microseconds(datetime value):
+    """A time in microseconds since 1970, by its own clock."""
+    cdef int64_t seconds = 86400 * <int64_t>days(value) + 3600 * PyDateTime_DATE_GET_HOUR(value)
+    seconds += 60 * PyDateTime_DATE_GET_MINUTE(value) + PyDateTime_DATE_GET_SECOND(value)
+    return 1000000 * seconds + PyDateTime_DATE_GET_MICROSECOND(value)
+
+
+cdef inline int64_t bits(double value) noexcept nogil:
+    return (<int64_t*>&value)[0]
+
+
+cdef inline double real(int64_t kept) noexcept nogil:
+    return (<double*>&kept)[0]
+
+
+cdef inline bint is_later(bint reals, int64_t start, int64_t within, int64_t time) noexcept nogil:
     """Whether a time is more than so much later than a start; the two may lie further apart than 64 bits say."""
+    if reals:
+        return real(time) - real(start) > real(within)  # subtracted: a sum may be rounded to one that is later
     return time > start and <uint64_t> time - <uint64_t> start > <uint64_t> within
 
 
@@ -120,8 +152,8 @@ cdef class Live:
         The most rows back that programs read, and ahead that they and conditions over labels do.
     skip : int
     member : uint8 array of shape (variables,)
-    within : int, or None
-        The longest time between the first row and the last.
+    within : int or float, or None
+        The longest time between the first row and the last; times are of its type.
     searching : tuple, or None
         Where conditions read labels: members, slots, sums, programs, keep and all_labels of `_search.Search`.
     later : int
@@ -141,7 +173,7 @@ cdef class Live:
     cdef Py_ssize_t steps, count, columns, cells, ring
     cdef int64_t ahead, later, max_steps
     cdef int skip
-    cdef bint bounded, unmatched
+    cdef bint bounded, reals, unmatched
     cdef int64_t within
     cdef int64_t* seen      # by step: the number of the row before which it was reached last
     cdef int64_t stamp
@@ -161,7 +193,8 @@ cdef class Live:
         self.columns = len(programs) - self.count
         self.searching, self.later, self.unmatched, self.max_steps = searching, later, unmatched, max_steps
         self.bounded = within is not None
-        self.within = min(within, INT64_MAX) if self.bounded else 0
+        self.reals = isinstance(within, float)
+        self.within = self.time(within) if self.bounded else 0
         self.seen = <int64_t*>calloc(self.steps, sizeof(int64_t))
         self.stack = <int32_t*>malloc((2 * self.steps + 2) * sizeof(int32_t))
         self.programs = <Program*>calloc(len(programs) + 1, sizeof(Program))
@@ -175,6 +208,10 @@ cdef class Live:
                 self.programs[i].length = code.shape[0]
                 self.programs[i].ahead = max(0, -min(each[2] for each in programs[i][0]))
         self.ring = back + ahead + 1
+
+    cdef int64_t time(self, time) except? -1:
+        """A time or a duration as it is kept."""
+        return bits(time) if self.reals else max(-INT64_MAX - 1, min(time, INT64_MAX))
 
     def __dealloc__(self):
         free(self.seen)
@@ -297,8 +334,8 @@ cdef class Partition:
                 + self.node_room * sizeof(Node) + 2 * self.live.steps * sizeof(Way) + 400
                 + (0 if self.search is None else self.search.size()))
 
-    def take(self, tuple row, int64_t time, tuple values):
-        """Take a row: `values` are the columns that conditions read, as int, float, the row's own str, or None."""
+    def take(self, tuple row, time, tuple values):
+        """Take a row: its time matters where WITHIN bounds matches; `values` are the columns that conditions read, as int, float, the row's own str, or None."""
         cdef Live live = self.live
         cdef Py_ssize_t i, column
         cdef int64_t place = len(self.rows), behind
@@ -319,7 +356,8 @@ cdef class Partition:
                 cell[i].whole = <int64_t><PyObject*>value  # the row keeps it alive
             else:
                 cell[i].whole = value
-        self.times[place] = time
+        if live.bounded:
+            self.times[place] = live.time(time)
         for i in range(live.count + live.columns):
             program = live.programs + i
             behind = place - program.ahead
@@ -393,7 +431,7 @@ cdef class Partition:
         cdef const uint8_t* holds = self.holds + self.at * live.count
         cdef Py_ssize_t i
         cdef int32_t step
-        cdef bint beyond = live.bounded and is_later(self.times[self.start], live.within, self.times[self.at])
+        cdef bint beyond = live.bounded and is_later(live.reals, self.times[self.start], live.within, self.times[self.at])
         live.stamp += 1
         self.at += 1
         if not beyond:
@@ -422,7 +460,7 @@ cdef class Partition:
         if self.best != -2:
             return False
         while live.bounded and self.search.most == _NEVER and self.at < known:
-            if is_later(self.times[self.start], live.within, self.times[self.at]):
+            if is_later(live.reals, self.times[self.start], live.within, self.times[self.at]):
                 self.search.most = self.at
             self.at += 1
         if is_late and self.search.most == _NEVER:
@@ -435,8 +473,8 @@ cdef class Partition:
             self.best, self.best_length = 0, self.search.taken
         return ended == WAITS
 
-    def settle(self, int64_t mark, list found):
-        """Decide starts as far as rows do; `mark` is the time before which no row comes any more.
+    def settle(self, known_time, list found):
+        """Decide starts as far as rows do; no row comes any more before `known_time`, None where that is not known.
 
         Matches are appended as (first row, rows, number, steps), rows of no match as (row, -1, 0, None). Gives None,
         or, where nothing can be skipped to, the first row and which row of the match it is. Raises OverflowError where
@@ -445,13 +483,15 @@ cdef class Partition:
         cdef Live live = self.live
         cdef int64_t count = len(self.rows), known = count - live.ahead, target, looked = -1
         cdef int64_t most_work = 0 if self.search is None else self.search.work + CALL * live.max_steps
-        cdef bint is_late
+        cdef int64_t mark = live.time(known_time) if live.bounded and known_time is not None else 0
+        cdef bint timed = live.bounded and known_time is not None, is_late, passed
         while self.start < known:
             if not self.begun:
                 self._begin()
-            is_late = live.bounded and is_later(self.times[self.start], live.within, mark) and (
-                known == count or is_later(self.times[self.start], live.within, self.times[known]))
-            self.stuck = live.bounded and not is_late and is_later(self.times[self.start], live.within, mark)
+            passed = timed and is_later(live.reals, self.times[self.start], live.within, mark)
+            is_late = passed and (
+                known == count or is_later(live.reals, self.times[self.start], live.within, self.times[known]))
+            self.stuck = passed and not is_late
             if self._is_open(known, is_late):
                 return None
             if self.best == -2:
@@ -565,4 +605,6 @@ cdef class Partition:
         """The time after which the start is decided whatever comes, None without one."""
         if not self.live.bounded or self.stuck or self.start >= len(self.rows):
             return None
+        if self.live.reals:  # or a little before
+            return nextafter(real(self.times[self.start]) + real(self.live.within), -INFINITY)
         return min(int(self.times[self.start]) + self.live.within, INT64_MAX)

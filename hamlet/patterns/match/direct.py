@@ -8,31 +8,33 @@ of them; anything else is put to the host, match by match.
 from __future__ import annotations
 
 import heapq
+import math
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hamlet.input.records import is_broken
+from hamlet.input.widening import is_text
 from hamlet.patterns.automaton._live import Live, Partition
 from hamlet.patterns.match.direct_conditions import compile_conditions
 from hamlet.patterns.match.direct_rows import RowForm, compile_rows
+from hamlet.patterns.match.direct_times import EXACT, Times, times_of
 from hamlet.patterns.match.evaluate import SKIPS, arrays_of, skip_members
-from hamlet.patterns.match.native import microseconds_of
 
 if TYPE_CHECKING:
+    from hamlet.input.ticks import Lateness
     from hamlet.patterns.match.evaluate import Meaning
+    from hamlet.patterns.match.leading_time import LeadingTime
 
 # Rows of a push up to which they are taken one by one (3 to 8 us each; a batch in the host takes 20 ms and more), and
 # up to which they still are where rows were taken so before: all that is kept would have to be moved.
 FEW, STILL_FEW = 4096, 1 << 15
-_BEFORE_ALL = -(2**63)
 _FAR = 1 << 16  # rows back or ahead for which no partition keeps room
-_EXACT = 1 << 53  # integers up to it are doubles
 _ROW_BYTES = 56  # of a tuple
 _CELL_BYTES = 24  # of a number in it
 Match = tuple[int, int, int, Any]
@@ -45,13 +47,15 @@ class Columns:
     Attributes
     ----------
     schema : pyarrow.Schema
-    keys, order : tuple of int
+    keys : tuple of int
         Places of columns.
+    order : tuple of (int, bool, bool)
+        Places of columns, whether each descends, and whether NULL comes first.
     """
 
     schema: pa.Schema
     keys: tuple[int, ...]
-    order: tuple[int, ...]
+    order: tuple[tuple[int, bool, bool], ...]
     places: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,93 +68,118 @@ class Columns:
             bare = bare[1:-1].replace('""', '"')
         return self.places.get(bare.lower())
 
-    def behind_time(self, row: tuple[Any, ...]) -> tuple[tuple[bool, Any], ...]:
-        """By what rows of one time are sorted, NULL last."""
-        values = (row[place] for place in self.order[1:])
-        return tuple((True, 0) if value is None else (False, value) for value in values)
+    @property
+    def key_types(self) -> list[pa.DataType]:
+        """Of the columns of PARTITION BY."""
+        return [self.schema.types[place] for place in self.keys]
+
+    def behind_time(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        """By what rows of one time are sorted; NaN is the greatest number, as for the host."""
+        found: list[Any] = []
+        for place, descending, nulls_first in self.order[1:]:
+            value = row[place]
+            if value is None:
+                found.append((not nulls_first,))
+            else:
+                known = (value != value, value)
+                found.append((nulls_first, _Descending(known) if descending else known))
+        return tuple(found)
 
 
-_INTEGERS = {pa.int8(): 7, pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
+class _Descending:
+    """A value that comes before those that are less."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Descending) and self.value == other.value
+
+    def __lt__(self, other: _Descending) -> bool:
+        return bool(other.value < self.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Reader = Callable[[Any], Any]
 
 
 class Intake:
-    """Rows as tuples of the columns of a schema, where each value has the type that its column asks for."""
+    """Rows as tuples of the columns of a schema, each value as Arrow gives it for a table of the host.
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema, self._names = schema, schema.names
-        self._kinds: list[type] = []
+    Parameters
+    ----------
+    given : pyarrow.Schema
+        What is pushed.
+    schema : pyarrow.Schema
+        What the host makes of it.
+    """
+
+    def __init__(self, given: pa.Schema, schema: pa.Schema) -> None:
+        self.schema, self._names = schema, schema.names
+        self._classes: list[type] = []
+        self._readers: list[tuple[int, Reader]] = []  # of columns whose values are looked at
         self._good: dict[tuple[type, ...], tuple[int, ...]] = {}  # places of integers that become doubles
-        self._texts = [place for place, kind in enumerate(schema.types) if _python_type(kind) is str]
-        self._times = [place for place, kind in enumerate(schema.types) if kind == pa.timestamp("us")]
-        self._decimals = [
-            (place, Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale))
-            for place, kind in enumerate(schema.types)
-            if pa.types.is_decimal(kind)
+        for place, (kind, pushed) in enumerate(zip(schema.types, given.types, strict=True)):
+            python, reader = _python_type(kind, pushed)
+            self._classes.append(python)
+            if reader is not None:
+                self._readers.append((place, reader))
+        self._bounds = [
+            (place, *bounds_of(kind)) for place, kind in enumerate(schema.types) if pa.types.is_integer(kind)
         ]
-        self._bounds = [(place, 1 << bits) for place, kind in enumerate(schema.types) if (bits := _INTEGERS.get(kind))]
-        for kind in schema.types:
-            self._kinds.append(_python_type(kind))
+        self._floats = [place for place, kind in enumerate(schema.types) if pa.types.is_floating(kind)]
 
     def rows(self, events: Any, most: int) -> list[tuple[Any, ...]] | None:
-        """Few rows as tuples, None where they are more than `most` or need the host's eyes."""
-        if isinstance(events, pa.Table):
-            if events.num_rows > most or not events.schema.equals(self._schema):
-                return None
-            return list(zip(*(each.to_pylist() for each in events.columns), strict=True))
+        """Few dicts as tuples; None where they are more than `most`, or a value is not as its column asks for."""
         if isinstance(events, dict):
             events = [events]
         if not isinstance(events, list) or len(events) > most:
             return None
-        found = []
-        for event in events:
-            if type(event) is not dict:
-                return None
-            values: tuple[Any, ...] = tuple(map(event.get, self._names))
-            types = tuple(map(type, values))
-            widened = self._good.get(types)
-            if widened is None:
-                widened = self._fitting(types)
-                if widened is None:
-                    return None
-            if widened:
-                if not all(-_EXACT <= values[place] <= _EXACT for place in widened):
-                    return None
-                values = tuple(float(value) if place in widened else value for place, value in enumerate(values))
-            for place, bound in self._bounds:
-                value = values[place]
-                if value is not None and not -bound <= value < bound:
-                    return None
-            for place in self._texts:
-                if values[place] is not None and is_broken(values[place]):
-                    return None
-            for place in self._times:
-                if values[place] is not None and values[place].tzinfo is not None:
-                    return None
-            if self._decimals:
-                exact = self._exact(values)
-                if exact is None:
-                    return None
-                values = exact
-            found.append(values)
-        return found
+        try:
+            found = [self._row(event) for event in events]
+        except (ValueError, ArithmeticError):
+            return None
+        return None if None in found else found  # type: ignore[return-value]
 
-    def _exact(self, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Values whose decimals have as many places as their columns, None where one does not fit."""
-        found = list(values)
-        for place, unit, bound in self._decimals:
+    def rows_of(self, table: pa.Table) -> list[tuple[Any, ...]] | None:
+        """A table as tuples; None where Python has no value for one of them."""
+        try:
+            columns = [each.to_pylist() for each in table.cast(self.schema).columns]
+        except (pa.ArrowException, ValueError, OverflowError):
+            return None
+        for place in self._floats:
+            columns[place] = [math.nan if value != value else value for value in columns[place]]
+        return list(zip(*columns, strict=True))
+
+    def _row(self, event: Any) -> tuple[Any, ...] | None:
+        if type(event) is not dict:
+            return None
+        values: tuple[Any, ...] = tuple(map(event.get, self._names))
+        types = tuple(map(type, values))
+        widened = self._good.get(types)
+        if widened is None:
+            widened = self._fitting(types)
+            if widened is None:
+                return None
+        for place, low, high in self._bounds:
             value = values[place]
-            if value is not None:
-                if not value.is_finite() or abs(value) >= bound:
-                    return None
-                found[place] = value.quantize(unit)
-                if found[place] != value:
-                    return None
-        return tuple(found)
+            if value is not None and not low <= value <= high:
+                return None
+        if widened or self._readers:
+            found = list(values)
+            for place in widened:
+                found[place] = float(found[place])
+            for place, read in self._readers:
+                if found[place] is not None:
+                    found[place] = read(found[place])
+            return tuple(found)
+        return values
 
     def _fitting(self, types: tuple[type, ...]) -> tuple[int, ...] | None:
         """Which integers become doubles, None where a value is of another type than its column."""
         widened = []
-        for place, (given, asked) in enumerate(zip(types, self._kinds, strict=True)):
+        for place, (given, asked) in enumerate(zip(types, self._classes, strict=True)):
             if given is asked or given is type(None):
                 continue
             if asked is not float or given is not int:
@@ -160,24 +189,99 @@ class Intake:
         return self._good[types]
 
 
-def _python_type(kind: pa.DataType) -> type:
-    """The type of a column's values; `object` for one that rows are not taken with one by one."""
-    if kind in _INTEGERS:
-        return int
-    known = {pa.float64(): float, pa.string(): str, pa.large_string(): str, pa.bool_(): bool, pa.date32(): date}
-    known[pa.timestamp("us")] = datetime
-    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision <= 18:
-        return Decimal
-    return known.get(kind, object)
+def bounds_of(kind: pa.DataType) -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
+    bits = kind.bit_width
+    return (0, 2**bits - 1) if pa.types.is_unsigned_integer(kind) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-_EPOCH = datetime(1970, 1, 1)
-_MICROSECOND = timedelta(microseconds=1)
+def _python_type(kind: pa.DataType, pushed: pa.DataType) -> tuple[type, Reader | None]:
+    """The class of a column's values and what makes one of them as Arrow would; `object` where Arrow has to do it.
+
+    What makes a value raises ValueError at one that Arrow has to look at, such as one that does not fit what is pushed.
+    """
+    if pa.types.is_integer(kind):
+        return int, None
+    if pa.types.is_decimal(kind):
+        return Decimal, _decimals(kind)
+    if pa.types.is_timestamp(kind):
+        return datetime, _stamps(kind, pushed.unit)
+    if pa.types.is_float32(kind):
+        return float, _single
+    known: dict[pa.DataType, tuple[type, Reader | None]] = {pa.float64(): (float, _double), pa.string(): (str, _text)}
+    known |= {pa.bool_(): (bool, None), pa.date32(): (date, None)}
+    if pushed == kind:
+        known |= {pa.binary(): (bytes, None), pa.time64("us"): (time, _clock)}
+    return known.get(kind, (object, None))
 
 
-def ticks(value: Any) -> int:
-    """A time as the kernel compares it."""
-    return value if type(value) is int else (value - _EPOCH) // _MICROSECOND
+def _double(value: float) -> float:
+    return value if value == value else math.nan  # one object, which equals itself in a key
+
+
+def _single(value: float) -> float:
+    if value != value:
+        return math.nan
+    (found,) = struct.unpack("f", struct.pack("f", value))
+    return float(found)
+
+
+def _text(value: str) -> str:
+    if not value.isascii():
+        value.encode()  # raises ValueError at half a character
+    return value
+
+
+def _clock(value: time) -> time:
+    if value.tzinfo is not None:
+        raise ValueError("zone")
+    return value
+
+
+def _decimals(kind: pa.DataType) -> Reader:
+    unit, bound = Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale)
+
+    def read(value: Decimal) -> Decimal:
+        if not value.is_finite() or abs(value) >= bound or (found := value.quantize(unit, context=EXACT)) != value:
+            raise ValueError("digits")
+        return found
+
+    return read
+
+
+def _stamps(kind: pa.DataType, unit: str) -> Reader:
+    """Times of a zone are of UTC to the host."""
+    sample = pa.scalar(0, kind).as_py()
+    step, wide = {"s": 10**6, "ms": 10**3}.get(unit, 1), type(sample) is not datetime
+
+    def read(value: datetime) -> Any:
+        if (value.tzinfo is None) is not (kind.tz is None) or (step > 1 and value.microsecond % step):
+            raise ValueError("zone or digits")
+        if value.tzinfo is UTC:
+            value = value.replace(tzinfo=sample.tzinfo)
+        elif value.tzinfo is not None and value.tzinfo is not sample.tzinfo:
+            value = value.astimezone(sample.tzinfo)
+        return type(sample)(value).as_unit("ns") if wide else value
+
+    return read
+
+
+def _has_rows(given: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether Python's values of a type are what the host's table has, for what was pushed as another one."""
+    if given != kind:
+        alike = (pa.types.is_timestamp, pa.types.is_time, pa.types.is_decimal, pa.types.is_nested, is_text, _is_binary)
+        if not any(each(given) and each(kind) for each in alike):
+            return False
+    if pa.types.is_nested(kind):
+        return all(_has_rows(kind.field(place).type, kind.field(place).type) for place in range(kind.num_fields))
+    plain = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date32)
+    more = (pa.types.is_timestamp, pa.types.is_time, pa.types.is_string, pa.types.is_binary, pa.types.is_null)
+    return any(each(kind) for each in (*plain, *more)) and kind != pa.time64("ns")
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    known = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return any(each(kind) for each in known)
 
 
 def _chooser(places: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
@@ -199,6 +303,10 @@ class Direct:
         From a row to what conditions read.
     back : int
         The most rows before a start that anything reads.
+    form : RowForm, or None
+        How rows are made of matches, where that needs no host.
+    times : Times, or None
+        How times are compared, where there are any.
     """
 
     def __init__(
@@ -208,26 +316,27 @@ class Direct:
         values: Callable[[tuple[Any, ...]], tuple[Any, ...]],
         back: int,
         form: RowForm | None,
+        times: Times | None,
     ) -> None:
         self.columns, self._live, self._values, self.back, self.form = columns, live, values, back, form
-        self.intake = Intake(columns.schema)
+        self.times = times
         self.parts: dict[tuple[Any, ...], Partition] = {}
         self.pending: list[tuple[Any, ...]] = []  # a heap of (time, other columns of ORDER BY, number, row)
-        self.mark = _BEFORE_ALL
+        self.mark: Any = None  # no row before it comes any more
         self._count = 0
-        self._deadlines: list[tuple[int, int, tuple[Any, ...]]] = []
+        self._deadlines: list[tuple[int | float, int, tuple[Any, ...]]] = []
         self.texts: list[str] = []  # that programs read
         self.bounded = False
         self.forgets = False  # partitions without rows
         self.beyond = False  # whether a number or the steps of a search are too many: the host has to go on
-        self.leading = columns.order[0] if columns.order else None
+        self.leading = columns.order[0][0] if columns.order else None
         self.key = _chooser(columns.keys)
 
-    def time(self, row: tuple[Any, ...]) -> int:
-        """The time of a row."""
-        return ticks(row[self.leading]) if self.leading is not None else 0
+    def time(self, row: tuple[Any, ...]) -> Any:
+        """The time of a row, as it is compared; raises NoTimeError at one that only the host compares."""
+        return 0 if self.times is None or self.leading is None else self.times.of(row[self.leading])
 
-    def add(self, row: tuple[Any, ...], time: int) -> None:
+    def add(self, row: tuple[Any, ...], time: Any) -> None:
         """A row that waits for rows before it."""
         self._count += 1
         if len(self.columns.order) > 1:
@@ -242,7 +351,7 @@ class Direct:
             found = self.parts[key] = Partition(self._live)
         return found
 
-    def take(self, part: Partition, row: tuple[Any, ...], time: int) -> None:
+    def take(self, part: Partition, row: tuple[Any, ...], time: Any) -> None:
         """A row before which no other comes any more."""
         part.take(row, time, self._values(row))
 
@@ -253,7 +362,7 @@ class Direct:
         """
         pending, mark = self.pending, self.mark
         touched: dict[tuple[Any, ...], Partition] = {}
-        while pending and (pending[0][0] < mark or not self.columns.order):
+        while pending and (self.times is None or (mark is not None and pending[0][0] < mark)):
             entry = heapq.heappop(pending)
             row = entry[-1]
             key = self.key(row)
@@ -262,7 +371,7 @@ class Direct:
                 part = self.part(key)
             part.take(row, entry[0], self._values(row))
             touched[key] = part
-        while self._deadlines and self._deadlines[0][0] < mark:
+        while self._deadlines and mark is not None and self._deadlines[0][0] < mark:
             key = heapq.heappop(self._deadlines)[2]
             waiting = self.parts.get(key)
             if waiting is not None:
@@ -314,21 +423,41 @@ class Direct:
 
 
 def direct_of(
-    meaning: Meaning, schema: pa.Schema, back: int, ahead: tuple[int, int], outer: str, max_steps: int
+    meaning: Meaning,
+    given: pa.Schema,
+    schema: pa.Schema,
+    reach: tuple[int, tuple[int, int]],
+    leading: tuple[LeadingTime, Lateness] | None,
+    outer: str,
+    max_steps: int,
 ) -> Direct | None:
-    """What takes few rows at a time, None where a statement needs the host for each of them."""
-    clause = meaning.clause
-    columns = _columns(meaning, schema)
+    """What takes few rows at a time, None where a statement needs the host for each of them.
+
+    Parameters
+    ----------
+    meaning : Meaning
+    given, schema : pyarrow.Schema
+        What is pushed, and what the host makes of it.
+    reach : (int, (int, int))
+        How many rows back anything reads, and how many ahead conditions and measures do.
+    leading : (LeadingTime, lateness), or None
+    outer : str
+        The statement around the clause.
+    max_steps : int
+    """
+    clause, (back, ahead) = meaning.clause, reach
+    columns = _columns(meaning, given, schema)
     if columns is None or meaning.program.counts or back + max(ahead) > _FAR:
         return None
+    times = None
+    if leading is not None:
+        times = times_of(*leading, None if meaning.within is None else meaning.within.text)
+        if times is None:
+            return None
     conditions = compile_conditions(meaning, columns.places, schema)
     if conditions is None:
         return None
-    within = None
-    if meaning.within is not None:
-        within = _within(meaning.within.text, schema.types[columns.order[0]])
-        if within is None:
-            return None
+    within = None if times is None else times.within
     kinds, first, second, variables = arrays_of(meaning.program)
     live = Live(
         kinds,
@@ -349,37 +478,31 @@ def direct_of(
         max_steps,
     )
     form = compile_rows(meaning, columns.places, columns.keys, schema, outer)
-    found = Direct(columns, live, conditions.values, back, form)
+    found = Direct(columns, live, conditions.values, back, form, times)
     found.texts = conditions.texts
     found.bounded, found.forgets = within is not None, not meaning.reads_past
     return found
 
 
-def _within(text: str, kind: pa.DataType) -> int | None:
-    """A duration in ticks of the time."""
-    if pa.types.is_integer(kind):
-        return int(text) if text.strip().isdecimal() else None
-    return microseconds_of(text)
-
-
-def _columns(meaning: Meaning, schema: pa.Schema) -> Columns | None:
+def _columns(meaning: Meaning, given: pa.Schema, schema: pa.Schema) -> Columns | None:
     """The columns, None where a partition or an order is no plain column of a type that can be compared here."""
     names = [each.lower() for each in schema.names]
     found = Columns(schema, (), ())
-    if len(set(names)) < len(names) or any(_python_type(kind) is object for kind in schema.types):
+    if given.names != schema.names or len(set(names)) < len(names):
+        return None
+    if not all(map(_has_rows, given.types, schema.types)):
         return None
     keys = [found.place(each.text) for each in meaning.partition]
     order = [found.place(each.text) for each in meaning.order]
-    if None in keys or None in order or any(each.descending or each.nulls_first for each in meaning.clause.order):
+    if None in keys or None in order:
         return None
-    found.keys, found.order = tuple(k for k in keys if k is not None), tuple(o for o in order if o is not None)
-    if any(_python_type(schema.types[place]) not in (int, str, bool) for place in found.keys):
+    found.keys = tuple(place for place in keys if place is not None)
+    how = [(each.descending, each.nulls_first) for each in meaning.clause.order]
+    found.order = tuple((place, *each) for place, each in zip(order, how, strict=True) if place is not None)
+    compared = [schema.types[place] for place in (*found.keys, *(each[0] for each in found.order))]
+    if any(map(pa.types.is_nested, compared)):
         return None
-    if found.order and schema.types[found.order[0]] not in (*_INTEGERS, pa.timestamp("us")):
-        return None
-    if any(schema.types[place] not in (*_INTEGERS, pa.string()) for place in found.order[1:]):
-        return None
-    return found
+    return None if found.order and found.order[0][1] else found
 
 
 def table_of_rows(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:

@@ -6,8 +6,10 @@ gives what conditions over labels read of the row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,20 +17,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.patterns.automaton._live import without_row
+from hamlet.patterns.automaton._live import days, microseconds, without_row
 from hamlet.patterns.match.conditions import host_text
+from hamlet.patterns.match.direct_times import of_day, ticks_in, units_in
 from hamlet.patterns.match.native import (
     DIVIDE_REAL,
+    MULTIPLY_INT,
     NARROW,
     OR,
+    OTHER,
     PUSH_INT,
     PUSH_NULL,
     READ_INT,
     READ_REAL,
+    REALS,
     Compiler,
+    Operation,
     Typed,
 )
-from hamlet.patterns.match.ordered import UnknownError
+from hamlet.patterns.match.ordered import UnknownError, of_times
 from hamlet.patterns.match.search import native_programs
 
 if TYPE_CHECKING:
@@ -37,6 +44,11 @@ if TYPE_CHECKING:
 _DEEPEST = 60
 _SHIFTED = "__hamlet_shifted"
 BITS = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
+_DATE, _STAMP, _ZONED = "time:DATE", "time:TIMESTAMP", "time:TIMESTAMP WITH TIME ZONE"
+_MOMENTS = {
+    "DATE": re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+    "TIMESTAMP": re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?", re.ASCII),
+}
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 Program = tuple[npt.NDArray[Any], npt.NDArray[Any], bool]
 Values = Callable[[tuple[Any, ...]], tuple[Any, ...]]
@@ -94,29 +106,33 @@ def compile_conditions(meaning: Meaning, places: Mapping[str, int], schema: pa.S
 
 def _values(reads: list[int], schema: pa.Schema) -> Values:
     """From a row to the values that conditions read."""
-    from hamlet.patterns.match.direct import ticks
-
     if not reads:
         return lambda _: ()
-    as_they_are = (*BITS, pa.float64(), pa.bool_(), pa.string(), pa.large_string())
-    if all(schema.types[place] in as_they_are for place in reads):
+    readers = [_reader(schema.types[place]) for place in reads]
+    if not any(readers):
         chosen = itemgetter(*reads)
         return (lambda row: (chosen(row),)) if len(reads) == 1 else chosen
-    scales = [getattr(schema.types[place], "scale", None) for place in reads]
+    several = list(zip(reads, readers, strict=True))
 
     def read(row: tuple[Any, ...]) -> tuple[Any, ...]:
-        found = []
-        for place, scale in zip(reads, scales, strict=True):
-            value = row[place]
-            if value is not None:
-                if scale is not None:
-                    value = int(value.scaleb(scale))
-                elif type(value) not in (int, float, bool, str):
-                    value = ticks(value)
-            found.append(value)
-        return tuple(found)
+        return tuple(
+            value if (value := row[place]) is None or reader is None else reader(value) for place, reader in several
+        )
 
     return read
+
+
+def _reader(kind: pa.DataType) -> Callable[[Any], int] | None:
+    """From a value to the whole number that programs read; None where they read it as it is."""
+    known, _ = _kind_of(kind)
+    if known == OTHER:
+        return lambda _: 0
+    if known.startswith("decimal:"):
+        return units_in(kind)
+    if pa.types.is_timestamp(kind):
+        return ticks_in(kind) if kind.unit == "ns" else microseconds
+    clocks: dict[str, Callable[[Any], int]] = {_DATE: days, "time:TIME": of_day}
+    return clocks.get(known)
 
 
 class _Rows:
@@ -135,6 +151,11 @@ class _Rows:
     """
 
     dialect: ClassVar[str] = "duckdb"
+    times: ClassVar[Mapping[tuple[str, str, str], str]] = {
+        **of_times(_STAMP),
+        **of_times(_ZONED),  # of UTC, as the host is here: each day has 24 hours
+        ("Sub", _DATE, _DATE): "int",
+    }
 
     def __init__(self, places: Mapping[str, int], schema: pa.Schema) -> None:
         self.places, self.schema = places, schema
@@ -173,7 +194,7 @@ class _Rows:
             raise UnknownError
         code = np.array([operation[:4] for operation in found.code], np.int64).reshape(len(found.code), 4)
         reals = np.array([operation[4] for operation in found.code], np.float64)
-        return found.kind, (code, reals, found.kind == "real")
+        return found.kind, (code, reals, found.kind in REALS)
 
 
 class _RowCompiler(Compiler):
@@ -196,6 +217,8 @@ class _RowCompiler(Compiler):
             return Typed([(PUSH_NULL, 0, 0, 0, 0.0)], "null", 1)
         if name == "Case":
             return self._nothing(node)
+        if name == "Cast":
+            return self._cast(node)
         if name == "In" and not node.args.get("query") and not node.args.get("unnest"):
             return self._in(node)
         if self._step and name in ("Coalesce", "And", "Or", "Is", "NullSafeEQ", "NullSafeNEQ"):
@@ -211,6 +234,40 @@ class _RowCompiler(Compiler):
             if 0 < bits < 64:
                 return self._after(found, (NARROW, bits, 0, 0, 0.0), "int")
         return found
+
+    def _cast(self, node: Any) -> Typed:
+        """A date or a time that is written out, or whether something is so as 1 or 0."""
+        if type(node.this).__name__ == "Literal":
+            return _moment(node)
+        inner = self.compile(node.this)
+        if inner.kind != "bool" or node.to.sql("duckdb") != "INT":
+            raise UnknownError
+        return Typed(inner.code, "int", inner.depth, 1)
+
+    def _compared(self, which: int, left: Typed, right: Typed) -> Typed:
+        return super()._compared(which, *self._of_one_clock(left, right))
+
+    def _of_one_kind(self, one: Typed, other: Typed) -> tuple[Typed, Typed, str]:
+        return super()._of_one_kind(*self._of_one_clock(one, other))
+
+    def _computed(self, name: str, left: Typed, right: Typed) -> Typed:
+        kinds = left.kind, right.kind
+        if "interval" in kinds:
+            left, right = (self._instant(each) if each.kind == _DATE else each for each in (left, right))
+        return super()._computed(name, left, right)
+
+    def _of_one_clock(self, one: Typed, other: Typed) -> tuple[Typed, Typed]:
+        """Dates and times, with a zone or without, as the host compares them where its zone is UTC."""
+        if one.kind == other.kind or not {one.kind, other.kind} <= {_DATE, _STAMP, _ZONED}:
+            return one, other
+        return self._instant(one), self._instant(other)
+
+    def _instant(self, moment: Typed) -> Typed:
+        """A date or a time as microseconds."""
+        if moment.kind != _DATE:
+            return Typed(moment.code, _STAMP, moment.depth)
+        code: list[Operation] = [(PUSH_INT, 86_400 * 10**6, 0, 0, 0.0), (MULTIPLY_INT, 0, 0, 0, 0.0)]
+        return Typed([*moment.code, *code], _STAMP, max(moment.depth, 2))
 
     def _there(self, node: Any) -> Typed:
         """An expression at another row."""
@@ -246,7 +303,10 @@ class _RowCompiler(Compiler):
                     raise UnknownError  # the host finds a wider type
             return bits
         if name == "Column" and len(node.parts) == 1:
-            return BITS.get(self._rows.schema.types[self._rows.places[node.parts[0].name.lower()]], 64)
+            kind = self._rows.schema.types[self._rows.places[node.parts[0].name.lower()]]
+            if pa.types.is_unsigned_integer(kind):
+                raise UnknownError  # the host finds a type of its own
+            return BITS.get(kind, 64)
         return 64
 
     def _readings(self, node: Any) -> list[int]:  # noqa: ARG002
@@ -268,12 +328,10 @@ class _RowCompiler(Compiler):
             raise UnknownError
         given = rows.schema.types[place]
         kind, digits = _kind_of(given)
-        if not kind:
-            raise UnknownError
         if place not in rows.reads:
             rows.reads.append(place)
         rows.back = max(rows.back, self._step)
-        operation = READ_REAL if kind == "real" else READ_INT
+        operation = READ_REAL if kind in REALS else READ_INT
         return Typed([(operation, rows.reads.index(place), self._step, 0, 0.0)], kind, 1, digits)
 
     def _in(self, node: Any) -> Typed:
@@ -288,12 +346,27 @@ class _RowCompiler(Compiler):
         return found
 
 
+def _moment(node: Any) -> Typed:
+    """A date or a time of no zone that is written out."""
+    kind, text = node.to.sql("duckdb"), node.this.this
+    if not node.this.is_string or kind not in _MOMENTS or not _MOMENTS[kind].fullmatch(text):
+        raise UnknownError
+    try:
+        found = days(date.fromisoformat(text)) if kind == "DATE" else microseconds(datetime.fromisoformat(text))
+    except ValueError:
+        raise UnknownError from None
+    return Typed([(PUSH_INT, found, 0, 0, 0.0)], f"time:{kind}", 1)
+
+
 def _kind_of(kind: pa.DataType) -> tuple[str, int | None]:
-    """The kernel's kind of a column and how many digits it has at most; none for a column that it does not read."""
-    if kind in BITS:
-        return "int", _DIGITS[BITS[kind]]
+    """The kernel's kind of a column and how many digits it has at most."""
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        return "int", _DIGITS[kind.bit_width]
     if pa.types.is_decimal128(kind) and kind.precision <= 18 and kind.scale >= 0:
         return f"decimal:{kind.scale}", kind.precision
-    known = {pa.float64(): "real", pa.bool_(): "bool", pa.timestamp("us"): "time:TIMESTAMP"}
-    known |= dict.fromkeys((pa.string(), pa.large_string()), "text")
-    return known.get(kind, ""), None
+    if pa.types.is_timestamp(kind):  # others than of nanoseconds are compared and computed with in microseconds
+        zone = "" if kind.tz is None else " WITH TIME ZONE"
+        return f"time:TIMESTAMP{'_NS' if kind.unit == 'ns' else ''}{zone}", None
+    known = {pa.float64(): "real", pa.float32(): "single", pa.bool_(): "bool", pa.date32(): _DATE, pa.string(): "text"}
+    known[pa.time64("us")] = "time:TIME"
+    return known.get(kind, OTHER), None

@@ -7,7 +7,6 @@ reaches the end of the rows that are known.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import date, timedelta
@@ -31,14 +30,14 @@ from hamlet.errors import (
 )
 from hamlet.frontend.reports import Reports
 from hamlet.input.readers import table_of
-from hamlet.input.ticks import ticks_of
 from hamlet.patterns.automaton._live import Partition
 from hamlet.patterns.automaton._walk import Matches, walk_on
 from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Script
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.direct import FEW, STILL_FEW, Direct, direct_of, table_of_rows
+from hamlet.patterns.match.direct import FEW, STILL_FEW, Direct, Intake, direct_of, table_of_rows
+from hamlet.patterns.match.direct_times import NoTimeError
 from hamlet.patterns.match.evaluate import (
     SKIPS,
     Meaning,
@@ -55,6 +54,7 @@ from hamlet.patterns.match.evaluate import (
     skip_message,
 )
 from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.keys import key_of, key_texts
 from hamlet.patterns.match.leading_time import LeadingTime, reads_table
 from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import StatementRun, parsed, tables_read
@@ -167,9 +167,9 @@ class Matcher(Monitor):
             self._time.earlier("t", chosen.lateness)  # which is refused where it cannot be
         self._pending = self._live = empty
         self._direct: Direct | None = None  # what takes rows one by one, while it does
-        clock = None if self._time is None else self._time.clock
-        self._earlier = 0 if clock is None else ticks_of(chosen.lateness, clock)
-        self.goes_directly = reads_table(self._sql, self._meaning.clause) and self._made_direct() is not None
+        self._intake = Intake(schema, empty.schema)
+        self._spare = self._made_direct() if reads_table(self._sql, self._meaning.clause) else None
+        self.goes_directly = self._spare is not None
 
     # The statement.
 
@@ -213,8 +213,9 @@ class Matcher(Monitor):
         return self._host.arrow(self._inner_query())
 
     def _made_direct(self) -> Direct | None:
-        outer = self._run._translate(self._outer)
-        return direct_of(self._meaning, self._schema, self._back, self._ahead, outer, self.options.max_steps)
+        leading = None if self._time is None else (self._time, self.options.lateness)
+        reach, outer = (self._back, self._ahead), self._run._translate(self._outer)
+        return direct_of(self._meaning, self._schema, self._live.schema, reach, leading, outer, self.options.max_steps)
 
     def _shown_schema(self) -> pa.Schema:
         """The columns of the rows that are given; what the host says against expressions is an error now."""
@@ -295,12 +296,18 @@ class Matcher(Monitor):
         return waiting, _COPIES * live + _PARTITION_BYTES * len(self._partitions)
 
     def _push(self, events: Any) -> list[Row]:
+        table = None
         if self.goes_directly:
-            given = self._push_few(events)
+            most = FEW if self._direct is None else STILL_FEW
+            rows = self._intake.rows(events, most)
+            if rows is None:
+                table = _table(events, self._schema)
+                rows = self._intake.rows_of(table) if table.num_rows <= most else None
+            given = None if rows is None else self._push_few(rows)
             if given is not None:
                 return given
         self._as_tables()
-        rows = self._sourced(_table(events, self._schema))
+        rows = self._sourced(_table(events, self._schema) if table is None else table)
         taken, mark = self._timed(rows)
         with self._working():
             self._counts["events"] += rows.num_rows
@@ -316,7 +323,9 @@ class Matcher(Monitor):
         mark = self._time.promise(time)
         if self._direct is not None:
             with self._working():
-                self._direct.mark = max(self._direct.mark, mark.cast(pa.int64()).as_py())
+                assert self._direct.times is not None
+                promised, known = self._direct.times.of_scalar(mark), self._direct.mark
+                self._direct.mark = promised if known is None else max(known, promised)
                 return self._released(self._direct)
         with self._working():
             if self._mark is None or mark.as_py() > self._mark.as_py():
@@ -363,30 +372,34 @@ class Matcher(Monitor):
 
     # Few rows at a time.
 
-    def _push_few(self, events: Any) -> list[Row] | None:
-        """Take few rows one by one; None where they are many, or the host has to look at them."""
-        direct = self._direct
+    def _push_few(self, rows: Sequence[tuple[Any, ...]]) -> list[Row] | None:
+        """Take rows one by one; None where the host has to compare their times, from now on."""
+        direct = self._direct or self._moved()
         if direct is None:
-            direct = self._made_direct()
-            assert direct is not None
-        rows = direct.intake.rows(events, FEW if self._direct is None else STILL_FEW)
-        if rows is None:
             return None
-        if self._direct is None:
-            self._into(direct)
-        late, leading = self._earlier, direct.leading
+        leading, compared = direct.leading, direct.times
         mark, times, taken = direct.mark, [], []
         for place, row in enumerate(rows):
-            if leading is not None and row[leading] is None:
+            if compared is None or leading is None:
+                times.append(0)
+                taken.append(row)
+                continue
+            if row[leading] is None:
                 raise DataError(f"row {place + 1} of the batch has no time (NULL)")
-            time = direct.time(row)
-            if time < mark:
+            try:
+                time = compared.of(row[leading])
+            except NoTimeError:
+                self.goes_directly = False
+                return None
+            if mark is not None and time < mark:
                 if self.options.late == "error":
                     assert self._time is not None
-                    own, last = (pa.scalar(each, pa.int64()).cast(self._time.type).as_py() for each in (time, mark))
-                    raise late_error(self._counts["events"] + place + 1, str(own), str(last), self._time.text)
+                    own, last = (str(compared.scalar(each).as_py()) for each in (time, mark))
+                    raise late_error(self._counts["events"] + place + 1, own, last, self._time.text)
                 continue
-            mark = max(mark, time - late)
+            earlier = compared.earlier(time)
+            if mark is None or earlier > mark:
+                mark = earlier
             times.append(time)
             taken.append(row)
         try:  # as `_working`, without a generator for each row
@@ -394,8 +407,7 @@ class Matcher(Monitor):
             self._counts["late_events"] += len(rows) - len(taken)
             for row, time in zip(taken, times, strict=True):
                 direct.add(row, time)
-            if self._time is not None:
-                direct.mark = mark
+            direct.mark = mark
             return self._released(direct)
         except BaseException as error:
             self._failed = str(error) or type(error).__name__
@@ -431,7 +443,7 @@ class Matcher(Monitor):
 
     def _ordered_alone(self, part: Partition) -> Ordered:
         """The rows of one partition in the host."""
-        self._host.register("__hamlet_only", table_of_rows(part.rows, self._schema))
+        self._host.register("__hamlet_only", table_of_rows(part.rows, self._live.schema))
         return ordered_rows(self._meaning, self._host, "SELECT * FROM __hamlet_only", "__hamlet_o", self._reports)
 
     def _given_alone(self, part: Partition, found: Sequence[tuple[int, int, int, Any]]) -> list[Row]:
@@ -443,47 +455,49 @@ class Matcher(Monitor):
         left = np.array([start for start, length, _, _ in found if length < 0], np.int64)
         return self._given(self._ordered_alone(part), matches, [left])
 
-    def _into(self, direct: Direct) -> None:
-        """Have what is kept in tables taken row by row from now on."""
+    def _moved(self) -> Direct | None:
+        """Have what is kept in tables taken row by row from now on; None where the host has to compare times."""
+        kept, waiting = self._intake.rows_of(self._live), self._intake.rows_of(self._pending)
+        direct = self._spare or self._made_direct()
+        if kept is None or waiting is None or direct is None:
+            self.goes_directly = False
+            return None
         entries: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
-        names = self._schema.names
-        kept = [tuple(row[name] for name in names) for row in self._live.to_pylist()]
-        if direct.columns.order:
-            kept.sort(key=direct.columns.behind_time)
-            kept.sort(key=direct.time)
+        try:
+            if direct.times is not None:
+                kept.sort(key=direct.columns.behind_time)
+                kept.sort(key=direct.time)
+                direct.mark = None if self._mark is None else direct.times.of_scalar(self._mark)
+            for row in waiting:
+                direct.add(row, direct.time(row))
+        except NoTimeError:
+            self.goes_directly = False
+            return None
         for row in kept:
             entries.setdefault(direct.key(row), []).append(row)
-        by_text = {repr(key): key for key in entries}
-        mark = None if self._mark is None else self._mark.cast(pa.int64()).as_py()
-        direct.mark = direct.mark if mark is None else mark
-        direct.fill(
-            [
-                (key := by_text.get(text) or ast.literal_eval(text), entries.get(key, []), _front(each))
-                for text, each in self._partitions.items()
-            ]
-        )
-        for row in self._pending.to_pylist():
-            values = tuple(row[name] for name in names)
-            direct.add(values, direct.time(values))
+        kinds = direct.columns.key_types
+        parts = [(key_of(text, kinds), _front(each)) for text, each in self._partitions.items()]
+        direct.fill([(key, entries.get(key, []), front) for key, front in parts])
         self._pending, self._live = self._pending.slice(0, 0), self._live.slice(0, 0)
-        self._partitions = {}
-        self._direct = direct
+        self._partitions, self._spare, self._direct = {}, None, direct
+        return direct
 
     def _as_tables(self) -> None:
         """Have what is kept in tables, where the host reads it."""
         direct = self._direct
         if direct is None:
             return
-        self._direct = None
-        waiting = [entry[-1] for entry in sorted(direct.pending)]
-        self._pending = table_of_rows(waiting, self._schema).cast(self._pending.schema)
-        kept = [row for part in direct.parts.values() for row in part.rows]
-        self._live = table_of_rows(kept, self._schema).cast(self._live.schema)
-        for key, part in direct.parts.items():
-            self._partitions[repr(key)] = _Partition(part.start, part.covered, part.number, part.begins)
-        if self._time is not None and direct.mark > -(2**63):
-            least = self._time.least if self._time.clock is not None else direct.mark
-            self._mark = pa.scalar(max(direct.mark, least), pa.int64()).cast(self._time.type)
+        self._direct, kinds = None, direct.columns.key_types
+        schema = self._live.schema
+        self._pending = table_of_rows([entry[-1] for entry in sorted(direct.pending)], schema)
+        self._live = table_of_rows([row for part in direct.parts.values() for row in part.rows], schema)
+        keys = [
+            pa.chunked_array([pa.array([key[place] for key in direct.parts], kind)]) for place, kind in enumerate(kinds)
+        ]
+        for text, part in zip(key_texts(keys) or ["()"] * len(direct.parts), direct.parts.values(), strict=True):
+            self._partitions[text] = _Partition(part.start, part.covered, part.number, part.begins)
+        if direct.mark is not None and direct.times is not None:
+            self._mark = direct.times.scalar(direct.mark)
 
     # Time.
 
@@ -667,8 +681,7 @@ class Matcher(Monitor):
         keys = ", ".join(f"o.{each}" for each in ordered.keys)
         row = f"o.{ordered.row}"
         text = f"SELECT {keys} FROM {ordered.table} o JOIN __hamlet_firsts f ON f.r = {row} ORDER BY {row}"
-        rows = self._host.rows(text)
-        return [repr(tuple(0.0 if each == 0.0 and type(each) is float else each for each in row)) for row in rows]
+        return key_texts(self._host.arrow(text).columns)
 
     def _given(self, ordered: Ordered, found: Matches, left: Sequence[npt.NDArray[np.int64]]) -> list[Row]:
         """The rows of what has been found, through the statement around the clause."""
@@ -845,7 +858,8 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
     ):
         events = [events]
     try:
-        found, closed = table_of(events)
+        decimals = {each.name: each.type for each in schema if pa.types.is_decimal(each.type)}
+        found, closed = table_of(events, wide=True, decimals=decimals)
         if not closed:
             for name in schema.names:
                 if name not in found.column_names:

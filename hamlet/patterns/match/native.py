@@ -16,7 +16,7 @@ from hamlet.patterns.clause.expressions import NUMBER, Aggregation, Navigation, 
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Condition, is_near
 from hamlet.patterns.match.host import HostError
-from hamlet.patterns.match.ordered import Expressions, UnknownError
+from hamlet.patterns.match.ordered import SPAN, Expressions, UnknownError
 
 if TYPE_CHECKING:
     from hamlet.patterns.match.search import Tables
@@ -33,9 +33,7 @@ _ARITHMETIC = {"Add": ADD_INT, "Sub": SUBTRACT_INT, "Mul": MULTIPLY_INT}
 _DEEPEST = 60
 _EXACT = 15  # digits of a whole number that a double has for sure
 _MOST_DIGITS = 18  # of 64 bits, for sure, and of a decimal that the host computes in them
-_STAMP, _SPAN = "time:TIMESTAMP", "interval"
-_TIMES = {("Sub", _STAMP, _STAMP): _SPAN, ("Sub", _STAMP, _SPAN): _STAMP, ("Add", _STAMP, _SPAN): _STAMP}
-_TIMES |= {("Add", _SPAN, _STAMP): _STAMP, ("Add", _SPAN, _SPAN): _SPAN, ("Sub", _SPAN, _SPAN): _SPAN}
+OTHER, REALS = "other", ("real", "single")
 _INTERVAL = re.compile(
     r"\s*INTERVAL\s+'?(\d+)'?\s*(SECOND|MINUTE|HOUR|DAY|MILLISECOND|MICROSECOND)S?\s*", re.IGNORECASE
 )
@@ -50,9 +48,10 @@ Operation = tuple[int, int, int, int, float]
 class Typed:
     """Code that leaves one value.
 
-    `kind` is ``int``, ``real``, ``bool``, ``null``, ``decimal:SCALE`` (whole numbers of units of its last digit),
-    ``time:TYPE`` and ``interval``: whole numbers that are compared with their kind, ``code`` (of texts: equal ones have
-    equal codes), or ``text`` (the address of a str). `digits` is how many a number has at most, where that is known.
+    `kind` is ``int``, ``real``, ``single`` (of 32 bits, compared with its kind), ``bool``, ``null``, ``decimal:SCALE``
+    (whole numbers of units of its last digit), ``time:TYPE`` and ``interval``: whole numbers that are compared with
+    their kind, ``code`` (of texts: equal ones have equal codes), ``text`` (the address of a str), or ``other`` (NULL or
+    not, and no more is known). `digits` is how many a number has at most, where that is known.
     """
 
     code: list[Operation]
@@ -114,7 +113,7 @@ class Compiler:
             return self._compared(_COMPARISONS[name], self.compile(node.left), self.compile(node.right))
         if name in ("NullSafeEQ", "NullSafeNEQ"):
             left, right, kind = self._alike(node.left, node.right)
-            operation = {"real": DISTINCT_REAL, "text": DISTINCT_TEXT}.get(kind, DISTINCT_INT)
+            operation = {"text": DISTINCT_TEXT, **dict.fromkeys(REALS, DISTINCT_REAL)}.get(kind, DISTINCT_INT)
             found = self._joined([left, right], operation, "bool")
             return found if name == "NullSafeNEQ" else self._after(found, (NOT, 0, 0, 0, 0.0), "bool")
         if name == "Is" and type(node.expression).__name__ == "Null":
@@ -200,7 +199,7 @@ class Compiler:
                 missing = missing.replace(placeholder(place), f"(CASE WHEN false THEN ({reading.value}) END)")
         column, kind = self._host_column(text)
         value, is_null = (0.0, True) if missing is None else self._without_row(missing, kind)
-        operation = READ_REAL if kind == "real" else READ_INT
+        operation = READ_REAL if kind in REALS else READ_INT
         return Typed([(operation, slot, column, int(is_null), value)], kind, 1)
 
     def _host_column(self, text: str) -> tuple[int, str]:
@@ -216,7 +215,7 @@ class Compiler:
         value = self.ordered.without_row(text)
         if value is None:
             return 0.0, True
-        if kind in ("code", "text") or (kind != "real" and abs(int(value)) >= 2**53):
+        if kind in ("code", "text") or (kind not in REALS and abs(int(value)) >= 2**53):
             raise UnknownError
         return float(value), False
 
@@ -273,7 +272,7 @@ class Compiler:
         span = microseconds_of(node.sql("duckdb")) if self.ordered.dialect == "duckdb" else None
         if span is None or span >= 2**62:
             raise UnknownError
-        return Typed([(PUSH_INT, span, 0, 0, 0.0)], _SPAN, 1)
+        return Typed([(PUSH_INT, span, 0, 0, 0.0)], SPAN, 1)
 
     def _compared(self, which: int, left: Typed, right: Typed) -> Typed:
         """A comparison: of decimals with different places in 128 bits, so that no number is too large."""
@@ -285,7 +284,7 @@ class Compiler:
         left, right, kind = self._of_one_kind(left, right)
         if kind == "code" and which > 1:
             raise UnknownError  # codes say which texts are equal
-        operation = {"real": COMPARE_REAL, "text": COMPARE_TEXT}.get(kind, COMPARE_INT)
+        operation = {"text": COMPARE_TEXT, **dict.fromkeys(REALS, COMPARE_REAL)}.get(kind, COMPARE_INT)
         return self._joined([left, right], operation, "bool", which)
 
     def _alike(self, left: Any, right: Any) -> tuple[Typed, Typed, str]:
@@ -293,7 +292,7 @@ class Compiler:
         return self._of_one_kind(self.compile(left), self.compile(right))
 
     def _of_one_kind(self, one: Typed, other: Typed) -> tuple[Typed, Typed, str]:
-        if one.kind == other.kind:
+        if one.kind == other.kind != OTHER:
             return one, other, one.kind
         if "real" in (one.kind, other.kind):
             return self._real(one), self._real(other), "real"
@@ -302,8 +301,8 @@ class Compiler:
 
     def _computed(self, name: str, left: Typed, right: Typed) -> Typed:
         """A sum, a difference or a product."""
-        times = _TIMES.get((name, left.kind, right.kind))
-        if times is not None and self.ordered.dialect == "duckdb":
+        times = self.ordered.times.get((name, left.kind, right.kind))
+        if times is not None:
             return self._joined([left, right], _ARITHMETIC[name], times)
         scaled = [each for each in (left, right) if each.kind.startswith("decimal:")]
         if not scaled or "real" in (left.kind, right.kind):
@@ -328,8 +327,8 @@ class Compiler:
     @staticmethod
     def _real(inner: Typed) -> Typed:
         """A number as a double."""
-        if inner.kind == "real":
-            return inner
+        if inner.kind in REALS:
+            return Typed(inner.code, "real", inner.depth)
         code, depth, scale = [*inner.code, (TO_REAL, 0, 0, 0, 0.0)], inner.depth, inner.scale
         if scale:
             if inner.digits is None or max(inner.digits, scale) > _EXACT:

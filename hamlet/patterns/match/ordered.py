@@ -21,6 +21,7 @@ _INPUT = f'"{INPUT}"'
 _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _PLAIN |= {"FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT"}
+SPAN = "interval"
 _TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _MOST_BYTES = 1 << 29  # of a table that is sorted here; a larger one is the host's, which bounds its memory
 _FARTHEST = 16  # rows that a column is moved by here
@@ -31,9 +32,17 @@ class UnknownError(Exception):
 
 
 class Expressions(Protocol):
-    """What a host of expressions answers about the rows of a clause's table."""
+    """What a host of expressions answers about the rows of a clause's table.
+
+    Attributes
+    ----------
+    dialect : str
+    times : mapping of (operation, kind, kind) to kind
+        The sums and differences of times that are those of whole numbers.
+    """
 
     dialect: ClassVar[str]
+    times: ClassVar[Mapping[tuple[str, str, str], str]]
 
     def label_text(self, name: str) -> str:
         """The host's expression for a variable as CLASSIFIER gives it."""
@@ -46,6 +55,13 @@ class Expressions(Protocol):
 
     def shifted(self, value: str, step: int) -> str:
         """The host's expression for a value so many rows further on, NULL beyond the ends of the partition."""
+
+
+def of_times(stamp: str) -> dict[tuple[str, str, str], str]:
+    """What comes of sums and differences of times of a kind and of intervals."""
+    found = {("Sub", stamp, stamp): SPAN, ("Sub", stamp, SPAN): stamp, ("Add", stamp, SPAN): stamp}
+    found |= {("Add", SPAN, stamp): stamp, ("Add", SPAN, SPAN): SPAN, ("Sub", SPAN, SPAN): SPAN}
+    return found
 
 
 @dataclass
@@ -82,6 +98,7 @@ class Ordered:
     given: pa.Table | None = field(default=None, repr=False)
     masks: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict, repr=False)
     dialect: ClassVar[str] = "duckdb"
+    times: ClassVar[Mapping[tuple[str, str, str], str]] = of_times("time:TIMESTAMP")
     _known: dict[str, Any] = field(default_factory=dict, repr=False)
     _codes: dict[str, int] = field(default_factory=dict, repr=False)
 
