@@ -232,7 +232,9 @@ class Evaluation:
         call = f"{function}({arguments}{order})"
         if reading.within:
             call += f" WITHIN GROUP (ORDER BY {self.translate_order(reading.within)})"
-        call += f" FILTER (WHERE {seen})"
+        every = seen == f"{_VARIABLE} IS NOT NULL" and bool((self.found.length > 0).all())
+        if is_final or not every:  # without it the host keeps the frame of a median from row to row
+            call += f" FILTER (WHERE {seen})"
         if is_final:
             text, key = f"SELECT {MATCH}, {call} AS {own} FROM ({base}) GROUP BY {MATCH}", MATCH
         elif reading.within:
