@@ -672,6 +672,25 @@ def test_json_has_the_types_of_csv(tmp_path: Path) -> None:
     assert last(*mixed * 40, ("then", 2)) == ["then", 2, "VARCHAR", "BIGINT"]
 
 
+def test_numbers_of_csv_may_be_missing(tmp_path: Path) -> None:
+    """NA and the like are NULL in columns of numbers, and texts in those of texts."""
+    head, *lines = "t,i,x,s,n,e", "1,NA,1.5,007,NA,", "2,-7,NULL,NA,NA,", "3,2,1e3,x,NA,"
+    (tmp_path / "t.csv").write_text("\n".join([head, *lines]))
+    found = hamlet.sql("SELECT *, typeof(i) AS a, typeof(x) AS b FROM t ORDER BY t", {"t": tmp_path / "t.csv"}).rows()
+    kinds = ["BIGINT", "DOUBLE"]
+    assert [list(row.values()) for row in found] == [
+        [1, None, 1.5, "007", "NA", None, *kinds],
+        [2, -7, None, "NA", "NA", None, *kinds],
+        [3, 2, 1000.0, "x", "NA", None, *kinds],
+    ]
+
+
+@pytest.mark.parametrize("rows", [[{"t": 1}, {"t": "x"}], [{"t": 2**70}], [{"t": "\ud800"}], {"t": [1], "u": [1, 2]}])
+def test_rows_that_make_no_table_are_an_error_of_the_table(rows: Any) -> None:
+    with pytest.raises(hamlet.DataError, match="table 't' cannot be read"):
+        hamlet.sql("SELECT * FROM t", {"t": rows})
+
+
 @pytest.mark.parametrize("comment", ["-- of the day: --output x", "--of the day", "--"])
 def test_a_text_may_begin_with_a_comment(comment: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", f"{comment}\nSELECT 1 AS n", "--output", "-"]) == 0
@@ -688,6 +707,16 @@ def test_ties_in_the_order_of_an_aggregate_keep_that_of_the_match(mode: str) -> 
     lists = [row["l"] for row in hamlet.sql(text, {"t": table}).rows()]
     assert len(lists) == 5
     assert all(each == sorted(each, key=lambda i: (-(i % 2), i)) for each in lists)
+
+
+@pytest.mark.parametrize("pattern", ["a+", "a+ | b", "a*"])
+def test_running_medians_see_the_rows_so_far(pattern: str) -> None:
+    table = pa.table({"i": list(range(7)), "v": [5, None, 1, 9, 9, 2, None]})
+    clause = f"MEASURES MEDIAN(v) AS m, COUNT(v) AS n ALL ROWS PER MATCH PATTERN ({pattern}) DEFINE a AS i <> 3"
+    rows = hamlet.sql(f"SELECT i, m, n FROM t MATCH_RECOGNIZE (ORDER BY i {clause})", {"t": table}).rows()
+    expected = {0: (5.0, 1), 1: (5.0, 1), 2: (3.0, 2), 4: (9.0, 1), 5: (5.5, 2), 6: (5.5, 2)}
+    expected |= {3: (9.0, 1)} if "b" in pattern else {3: (None, 0)} if "*" in pattern else {}
+    assert {row["i"]: (row["m"], row["n"]) for row in rows} == expected
 
 
 def test_rows_of_csv_that_do_not_fit(tmp_path: Path) -> None:

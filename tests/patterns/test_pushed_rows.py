@@ -277,6 +277,13 @@ def test_a_collation_that_a_clause_is_partitioned_or_ordered_by() -> None:
         assert sorted(row["n"] for row in rows) == expected
 
 
+def test_a_matcher_refuses_the_collation_of_a_subquery_which_it_would_lose() -> None:
+    clause = "ORDER BY i MEASURES COUNT(*) AS n PATTERN (a b) DEFINE b AS s = PREV(s)"
+    schema = pa.schema([("i", pa.int64()), ("s", pa.string())])
+    with pytest.raises(hamlet.WorkloadError, match="without its collations"):
+        Matcher(f"SELECT * FROM (SELECT i, s COLLATE NOCASE AS s FROM t) MATCH_RECOGNIZE ({clause})", schema)
+
+
 def test_zeros_are_one_partition_and_numbers_of_matches_go_on_in_aggregates() -> None:
     rows = [{"ts": ts, "f": (0.0, -0.0)[ts % 2]} for ts in range(6)]
     schema = pa.schema([("ts", pa.int64()), ("f", pa.float64())])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError, similar_file
+from hamlet.input.csvfile import NULLS
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files import event_files, matching, open_path, refuse_urls
 from hamlet.input.formats import COMPRESSIONS, format_of
@@ -28,12 +29,29 @@ if TYPE_CHECKING:
 
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
 _MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?".replace("{", "{{").replace("}", "}}")
-_NARROWER = {  # types of the host's columns of JSON: what they are if all values pass
-    "HUGEINT": ("BIGINT", "{0} IS NULL OR TRY_CAST({0} AS BIGINT) IS NOT NULL"),
-    "VARCHAR": (
-        "TIMESTAMP",
-        f"{{0}} IS NULL OR (regexp_full_match({{0}}, '{_MOMENT}') AND TRY_CAST({{0}} AS TIMESTAMP) IS NOT NULL)",
-    ),
+_MISSING = ", ".join(f"'{each}'" for each in NULLS if "nan" not in each.lower())  # in columns of numbers
+_INTEGER, _DECIMAL = r"[+-]?\d+", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+
+
+def _number(kind: str, form: str) -> tuple[str, str, str]:
+    value = f"CASE WHEN {{0}} NOT IN ({_MISSING}) THEN {{0}} END"
+    fits = f"regexp_full_match({value}, '{form}') AND TRY_CAST({value} AS {kind}) IS NOT NULL"
+    return kind, f"{value} IS NULL OR ({fits})", value
+
+
+# By reader and type of the host, the types that columns have instead if all values pass, with test and value.
+_NARROWER = {
+    "read_json": {
+        "HUGEINT": (("BIGINT", "{0} IS NULL OR TRY_CAST({0} AS BIGINT) IS NOT NULL", "{0}"),),
+        "VARCHAR": (
+            (
+                "TIMESTAMP",
+                f"{{0}} IS NULL OR regexp_full_match({{0}}, '{_MOMENT}') AND TRY_CAST({{0}} AS TIMESTAMP) IS NOT NULL",
+                "{0}",
+            ),
+        ),
+    },
+    "read_csv": {"VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL))},
 }
 _ALLOWED = (
     "SELECT",
@@ -221,7 +239,7 @@ class Host:
                 names = self.names(f"(FROM {self._reading(paths)})")  # of a header alone: columns may be of any type
                 self.register(name, pa.table({each: pa.nulls(0) for each in names}))
                 return
-            columns = self._of_json(paths) if readers == {"read_json"} else "*"
+            columns = self._narrowed(paths)
             self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {self._reading(paths)}{some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
@@ -262,24 +280,28 @@ class Host:
         dates = "".join(f", {name} = {_text(kind)}" for name, kind in formats.items() if kind)
         return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{types}}}{dates}"
 
-    def _of_json(self, paths: Sequence[str]) -> str:
-        """The columns of JSON files with the types that they have in CSV files and pipes.
+    def _narrowed(self, paths: Sequence[str]) -> str:
+        """The columns of files with the types that they have in pipes and for other notations.
 
-        The host takes whole numbers of both signs for HUGEINT, and times that are written in several ways for texts.
+        The host takes whole numbers of both signs in JSON for HUGEINT, times that are written in several ways for
+        texts, and numbers in CSV of which some are missing (``NA``), too.
         """
+        known = _NARROWER.get(_reader(paths[0]), {})
         reading = self._reading(paths)
-        wanted = {
-            quoted(column): _NARROWER[kind]
-            for column, kind in self.types(f"(FROM {reading})").items()
-            if kind in _NARROWER
-        }
+        kinds = self.types(f"(FROM {reading})") if known else {}
+        wanted = [(quoted(column), *each) for column, kind in kinds.items() for each in known.get(kind, ())]
         for rows in (f"(FROM {reading} LIMIT 100)", reading):  # of most texts the first ones tell
             if wanted:
-                tests = [f"bool_and({test.format(column)})" for column, (_, test) in wanted.items()]
+                tests = [f"bool_and({test.format(column)})" for column, _, test, _ in wanted]
                 [passed] = self.rows(f"SELECT {', '.join(tests)} FROM {rows}")
-                wanted = {column: wanted[column] for column, every in zip(wanted, passed, strict=True) if every}
-        casts = [f"CAST({column} AS {kind}) AS {column}" for column, (kind, _) in wanted.items()]
-        return f"* REPLACE ({', '.join(casts)})" if casts else "*"
+                wanted = [each for each, every in zip(wanted, passed, strict=True) if every]
+        if wanted:  # nothing is known of a column without values
+            counts = ", ".join(f"count({value.format(column)})" for column, _, _, value in wanted)
+            [found] = self.rows(f"SELECT {counts} FROM {reading}")
+            wanted = [each for each, count in zip(wanted, found, strict=True) if count]
+        casts = {column: f"CAST({value.format(column)} AS {kind})" for column, kind, _, value in reversed(wanted)}
+        replaced = ", ".join(f"{cast} AS {column}" for column, cast in casts.items())
+        return f"* REPLACE ({replaced})" if casts else "*"
 
     def _look(self, paths: Sequence[str]) -> None:
         """Find which files of a table lack a column that others have."""
@@ -434,10 +456,13 @@ def _arrow(name: str, value: Any) -> Any:
         return value  # the host reads it itself
     if module in ("duckdb", "_duckdb"):
         return value.to_arrow_table()
-    if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
-        return pa.Table.from_pylist([dict(each) for each in value])
-    if isinstance(value, Mapping):
-        return pa.table(dict(value))
+    try:
+        if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+            return pa.Table.from_pylist([dict(each) for each in value])
+        if isinstance(value, Mapping):
+            return pa.table(dict(value))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"table {name!r} cannot be read: {error}") from None
     if hasattr(value, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(value).read_all()
     raise OptionError(

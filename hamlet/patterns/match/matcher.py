@@ -200,6 +200,10 @@ class Matcher(Monitor):
         self._inner = f"SELECT * FROM {rewriting.render(clause.source)}"
         rewriting.replace(clause, "__hamlet_given")
         self._outer = rewriting.render(statement.span)
+        if "collat" in self._inner.lower():
+            said = "a matcher keeps the rows of a subquery without its collations"
+            hint = "write COLLATE in the clause, where texts are compared"
+            self._reports.error(said, Span(clause.source.start, clause.source.end), hint)
         if not beyond_stream(script, statement, self._reports):
             self._shown_schema()  # unless the host says what is wrong
             unreadable(statement, self._reports)
