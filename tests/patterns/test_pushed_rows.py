@@ -284,6 +284,23 @@ def test_a_matcher_refuses_the_collation_of_a_subquery_which_it_would_lose() -> 
         Matcher(f"SELECT * FROM (SELECT i, s COLLATE NOCASE AS s FROM t) MATCH_RECOGNIZE ({clause})", schema)
 
 
+@pytest.mark.parametrize(
+    ("clause", "most"),
+    [
+        ("MEASURES PREV(FIRST(v), 2) AS p, NEXT(LAST(v)) AS n PATTERN (a b) DEFINE b AS v < NEXT(v, 2)", 7),
+        ("MEASURES v AS v AFTER MATCH SKIP TO NEXT ROW PATTERN (a b+) WITHIN 4 DEFINE b AS v <> PREV(v, 3)", 8),
+    ],
+)
+def test_no_more_rows_are_kept_than_explain_says(clause: str, most: int) -> None:
+    matcher = Matcher(f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts {clause})", NUMBERS)
+    assert f"at most {most} rows" in matcher.explain() or "WITHIN 4 and 3 more" in matcher.explain()
+    held = []
+    for ts in range(60):
+        matcher.push({"ts": ts, "v": ts % 7 % 3})
+        held.append(matcher.held["rows"] - 1)  # the last row waits for others of its time
+    assert most - 3 < max(held) <= most
+
+
 def test_zeros_are_one_partition_and_numbers_of_matches_go_on_in_aggregates() -> None:
     rows = [{"ts": ts, "f": (0.0, -0.0)[ts % 2]} for ts in range(6)]
     schema = pa.schema([("ts", pa.int64()), ("f", pa.float64())])

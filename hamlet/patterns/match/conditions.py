@@ -28,26 +28,17 @@ class Condition:
         Readings of the candidate row's neighbours left in.
     reads_match : bool
         Whether more is read than rows at a fixed distance from the candidate.
-    farthest : int
-        The most rows that it reads ahead.
     """
 
     variable: str
     read: Read
     reads_match: bool
-    farthest: int
 
 
 def condition_of(clause: Clause, variable: str, read: Read) -> Condition:
     """Sort a condition: whether all its readings lie at a fixed distance from the candidate row."""
-    reads_match = read.reads_number
-    farthest = 0
-    for reading in read.readings:
-        if not is_near(clause, variable, reading):
-            reads_match = True
-        if isinstance(reading, Navigation):
-            farthest = max(farthest, reading.step)
-    return Condition(variable, read, reads_match, farthest)
+    near = all(is_near(clause, variable, reading) for reading in read.readings)
+    return Condition(variable, read, read.reads_number or not near)
 
 
 def is_near(clause: Clause, variable: str, reading: Navigation | Aggregation) -> bool:

@@ -15,7 +15,7 @@ from hamlet.errors import DataError, Span
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._walk import Matches, Table, walk
 from hamlet.patterns.automaton.compile import AT_START, Program, compile_pattern
-from hamlet.patterns.clause.expressions import KEPT, ExpressionReader, Read
+from hamlet.patterns.clause.expressions import KEPT, ExpressionReader, Navigation, Read
 from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
 from hamlet.patterns.match.conditions import Condition, Failed, condition_of, host_text, report_said
@@ -209,6 +209,16 @@ def _other_mistakes(meaning: Meaning, host: Host, source: str, name: str, report
             find(some, ordered, reports, 1, name)
         with contextlib.suppress(Failed):
             rows_of(some, ordered, labelled(some, Matches(), ordered), name, reports)
+
+
+def reach_of(meaning: Meaning) -> tuple[int, tuple[int, int]]:
+    """How many rows back anything reads, and how many rows ahead conditions and measures do."""
+    conditions = [reading for each in meaning.conditions.values() for reading in each.read.readings]
+    measures = [reading for each in meaning.measures for reading in each.readings]
+    steps = [each.step for each in (*conditions, *measures) if isinstance(each, Navigation)]
+    ahead = max((each.step for each in conditions if isinstance(each, Navigation)), default=0)
+    later = max((each.step for each in measures if isinstance(each, Navigation)), default=0)
+    return max(0, -min(steps, default=0)), (max(0, ahead), max(0, later))
 
 
 def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports: Reports) -> Ordered:

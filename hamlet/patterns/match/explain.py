@@ -19,7 +19,7 @@ from hamlet.patterns.clause.tree import (
     Variable,
     nodes,
 )
-from hamlet.patterns.match.evaluate import Meaning
+from hamlet.patterns.match.evaluate import Meaning, reach_of
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.run import meanings, named_tables, parsed, run_script
 from hamlet.patterns.options import MAX_STEPS
@@ -201,13 +201,14 @@ def longest(node: RowPattern) -> int | None:
 def memory_bound(meaning: Meaning) -> str:
     """What a continuous run keeps of each partition."""
     clause = meaning.clause
-    ahead = max((each.farthest for each in meaning.conditions.values()), default=0)
+    back, ahead = reach_of(meaning)
+    around = back + sum(ahead)
     rows = longest(clause.pattern)
     if clause.within is not None:
-        more = f" and {ahead} more" if ahead else ""
+        more = f" and {around:,} more" if around else ""
         return f"per partition, at most the rows of WITHIN {clause.within.text}{more}"
     if rows is not None:
-        return f"per partition, at most {max(1, rows) + ahead:,} rows"
+        return f"per partition, at most {max(1, rows) + around:,} rows"
     loops = [
         shown(each, clause)
         for each in nodes(clause.pattern)

@@ -32,7 +32,6 @@ from hamlet.frontend.reports import Reports
 from hamlet.input.readers import table_of
 from hamlet.patterns.automaton._live import Partition
 from hamlet.patterns.automaton._walk import Matches, walk_on
-from hamlet.patterns.clause.expressions import Navigation
 from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Script
 from hamlet.patterns.match.conditions import Failed
@@ -49,6 +48,7 @@ from hamlet.patterns.match.evaluate import (
     labelled,
     near_masks,
     ordered_rows,
+    reach_of,
     register_rows,
     skip_members,
     skip_message,
@@ -155,7 +155,7 @@ class Matcher(Monitor):
         self._table_name = self._one_table(self._script)
         self._host = Host({self._table_name: schema.empty_table()})
         self._read(self._script)
-        self._back, self._ahead = _reach(self._meaning)
+        self._back, self._ahead = reach_of(self._meaning)
         self._partitions: dict[str, _Partition] = {}
         self._mark: Any = None  # no row before it comes any more
         self._counts = {"events": 0, "late_events": 0, "rows": 0}
@@ -837,16 +837,6 @@ def _left_out(rows: npt.NDArray[np.int64], low: int, begin: int, covered: int, e
     np.add.at(border, np.minimum(rows[:, 0] - low, len(border) - 1), 1)
     np.add.at(border, np.minimum(rows[:, 0] + np.maximum(rows[:, 1], 1) - low, len(border) - 1), -1)
     return np.flatnonzero(np.cumsum(border[:-1]) == 0) + low
-
-
-def _reach(meaning: Meaning) -> tuple[int, tuple[int, int]]:
-    """How many rows back anything reads, and how many rows ahead conditions and measures do."""
-    conditions = [reading for each in meaning.conditions.values() for reading in each.read.readings]
-    measures = [reading for each in meaning.measures for reading in each.readings]
-    steps = [each.step for each in (*conditions, *measures) if isinstance(each, Navigation)]
-    ahead = max((each.step for each in conditions if isinstance(each, Navigation)), default=0)
-    later = max((each.step for each in measures if isinstance(each, Navigation)), default=0)
-    return max(0, -min(steps, default=0)), (max(0, ahead), max(0, later))
 
 
 def _table(events: Any, schema: pa.Schema) -> pa.Table:

@@ -185,7 +185,7 @@ class Compiler:
 
             read = self.condition.read
             alone = type(read)(text, read.readings, read.expression)
-            text = host_text(self.clause, type(self.condition)(self.condition.variable, alone, False, 0), self.ordered)
+            text = host_text(self.clause, type(self.condition)(self.condition.variable, alone, False), self.ordered)
         else:
             [first, *_] = far
             assert isinstance(first, Navigation)
