@@ -76,7 +76,8 @@ def days(date value):
     """A date in days since 1970."""
     cdef int64_t month = (PyDateTime_GET_MONTH(value) + 9) % 12  # March is the first one, so that leap days come last
     cdef int64_t year = PyDateTime_GET_YEAR(value) - month // 10
-    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month + 2) // 5 + PyDateTime_GET_DAY(value) - 719469
+    cdef int64_t leap = year // 4 - year // 100 + year // 400
+    return 365 * year + leap + (153 * month + 2) // 5 + PyDateTime_GET_DAY(value) - 719469
 
 
 def microseconds(datetime value):
@@ -335,7 +336,10 @@ cdef class Partition:
                 + (0 if self.search is None else self.search.size()))
 
     def take(self, tuple row, time, tuple values):
-        """Take a row: its time matters where WITHIN bounds matches; `values` are the columns that conditions read, as int, float, the row's own str, or None."""
+        """Take a row: its time matters where WITHIN bounds matches.
+
+        `values` are the columns that conditions read, as int, float, the row's own str, or None.
+        """
         cdef Live live = self.live
         cdef Py_ssize_t i, column
         cdef int64_t place = len(self.rows), behind
@@ -431,7 +435,8 @@ cdef class Partition:
         cdef const uint8_t* holds = self.holds + self.at * live.count
         cdef Py_ssize_t i
         cdef int32_t step
-        cdef bint beyond = live.bounded and is_later(live.reals, self.times[self.start], live.within, self.times[self.at])
+        cdef bint beyond = live.bounded and is_later(
+            live.reals, self.times[self.start], live.within, self.times[self.at])
         live.stamp += 1
         self.at += 1
         if not beyond:

@@ -40,7 +40,7 @@ def _number(kind: str, form: str) -> tuple[str, str, str]:
 
 
 # By reader and type of the host, the types that columns have instead if all values pass, with test and value.
-_NARROWER = {
+_NARROWER: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = {
     "read_json": {
         "HUGEINT": (("BIGINT", "{0} IS NULL OR TRY_CAST({0} AS BIGINT) IS NOT NULL", "{0}"),),
         "VARCHAR": (
