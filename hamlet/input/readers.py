@@ -143,7 +143,7 @@ def table_of(
 
     Decimals of the column `time`, which other columns have as floats, keep their digits.
     With `wide`, integers of more than 64 bits in dicts make a column of decimals, instead of an error.
-    In dicts, ints and Decimals of the columns `decimals` keep their digits, too: they are of these types.
+    In dicts, ints and Decimals of the columns `decimals` keep their digits; they are of these types.
     """
     if isinstance(source, pa.Table):
         return source, True

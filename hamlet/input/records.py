@@ -74,7 +74,8 @@ def column_of(
     exact : bool
         Whether Decimals keep their digits: times do.
     decimals : mapping of str to pyarrow.DataType
-        The columns that are known to hold decimals: ints and Decimals keep their digits there.
+        The columns that are known to hold decimals, or integers of 64 bits without a sign: ints and Decimals keep
+        their digits there.
 
     Returns
     -------
@@ -93,7 +94,9 @@ def column_of(
         _raise_mixed(values, name, first_event)
     try:
         if name in decimals and kinds and all(issubclass(each, _EXACT) for each in classes):
-            return pa.array([None if value is None else _decimal(value) for value in values], decimals[name])
+            kind = decimals[name]
+            whole = pa.decimal128(38, 0) if pa.types.is_integer(kind) else kind
+            return pa.array([None if value is None else _decimal(value) for value in values], whole).cast(kind)
         if kinds == {"INT"}:
             return pa.array(values, pa.int64())
         if "DOUBLE" in kinds:

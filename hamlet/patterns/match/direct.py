@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hamlet.input.records import is_broken
 from hamlet.input.widening import is_text
 from hamlet.patterns.automaton._live import Live, Partition
 from hamlet.patterns.match.direct_conditions import compile_conditions
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # up to which they still are where rows were taken so before: all that is kept would have to be moved.
 FEW, STILL_FEW = 4096, 1 << 15
 _FAR = 1 << 16  # rows back or ahead for which no partition keeps room
+_EXACT = 1 << 53  # integers up to it are doubles
 _ROW_BYTES = 56  # of a tuple
 _CELL_BYTES = 24  # of a number in it
 Match = tuple[int, int, int, Any]
@@ -169,6 +171,8 @@ class Intake:
         if widened or self._readers:
             found = list(values)
             for place in widened:
+                if not -_EXACT <= found[place] <= _EXACT:
+                    return None
                 found[place] = float(found[place])
             for place, read in self._readers:
                 if found[place] is not None:
@@ -227,8 +231,8 @@ def _single(value: float) -> float:
 
 
 def _text(value: str) -> str:
-    if not value.isascii():
-        value.encode()  # raises ValueError at half a character
+    if is_broken(value):
+        raise ValueError("half a character")
     return value
 
 

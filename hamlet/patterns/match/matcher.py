@@ -852,8 +852,9 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
     ):
         events = [events]
     try:
-        decimals = {each.name: each.type for each in schema if pa.types.is_decimal(each.type)}
-        found, closed = table_of(events, wide=True, decimals=decimals)
+        exact = (pa.types.is_decimal, pa.types.is_uint64)
+        known = {each.name: each.type for each in schema if any(is_kind(each.type) for is_kind in exact)}
+        found, closed = table_of(events, decimals=known)
         if not closed:
             for name in schema.names:
                 if name not in found.column_names:
