@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from hamlet.checker import matches, trends, values
 from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
+from hamlet.checker.graph import Event
 from hamlet.checker.policies import Checker
 from hamlet.errors import HamletError
 from hamlet.input.buffers import filled, from_numpy, from_texts, scalar, to_numpy
@@ -47,7 +48,7 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
     originals = events if isinstance(events, list | tuple) and not isinstance(events[:1], str) else None
     period, group = _claimed(workload, evidence, clock)
     first, end = period_of(since, until, clock)
-    found: list[trends.Event] = []
+    found: list[Event] = []
     for numbers, batch in source.numbered(*period):
         mask = to_numpy(_may_matter(batch, source.schema, period, group, workload))
         kept = batch.filter(from_numpy(mask))
@@ -57,7 +58,7 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
                 continue
             row[clock.column] = clock.present(time)
             order = row.get(schema.order_column) if schema.order_column is not None else None
-            found.append(trends.Event(place, time, order, row.get(schema.type_column), row))
+            found.append(Event(place, time, order, row.get(schema.type_column), row))
     if originals is not None and all(isinstance(each, Mapping) for each in originals):
         for event in found:
             event.columns = {name: event.columns.get(name) for name in originals[event.at]}

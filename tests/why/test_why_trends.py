@@ -248,7 +248,7 @@ def test_the_checker_reads_what_the_definitions_speak_of(tmp_path: Path) -> None
     evidence = hamlet.run(hamlet.Workload.parse(text), tmp_path / "many.parquet").why({"window_start": 30_000, "k": 3})
     assert min(step["at"] for step in evidence.data["steps"]) >= 30_000
     check(text, tmp_path / "many.parquet", evidence)
-    assert len(trend_checker(text, tmp_path / "many.parquet", evidence.data, {})._events) < 10
+    assert len(trend_checker(text, tmp_path / "many.parquet", evidence.data, {}).stream.events) < 10
     other = json.loads(evidence.json())
     other["row"]["count"] += 1
     with pytest.raises(EvidenceError):
