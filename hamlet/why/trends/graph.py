@@ -10,18 +10,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from hamlet.language.printing import to_text
 from hamlet.language.query import Pattern, Semantics, Taken, negations
 from hamlet.oracle import Event, Search
 from hamlet.oracle.search import Binding, Key
+from hamlet.why.trends.reach import Place, Reach
 from optimizer.template import START, Template
 
 Moment = tuple[int, int]
 Values = tuple[Any, ...]
 _MOST_SEARCHED = 20_000  # steps, of which some may turn out to be in no trend
-_FEW = 20  # steps that are made before it is looked whether some trend takes them
+_SAMPLED = 20  # trends of which some are shown
 _NONE = ("none",)  # no event is bound to the variable yet
 
 
@@ -196,10 +198,12 @@ class Graph:
         """All steps that a trend takes, in the order of time."""
         made: list[Step] = []
         by_state: dict[int, list[Step]] = {state: [] for state in self._variables}
-        promising = self._promising()
-        # where nothing is asked of pairs of events, all of these are steps
-        too_many = self._all_follow() and sum(len(states) for _, states in promising) > self._limit
-        enough = _FEW if too_many else 2 * self._limit
+        reach = Reach(self._search, self._template, self._events, self._accepts, conditions=self._rules[1])
+        if reach.exact and not self._taken and len(reach.places) > self._limit:
+            self.complete = False
+            return self._sampled(reach.trends(_SAMPLED))
+        promising = [(event, [each.state for each in some]) for event, some in groupby(reach.places, lambda e: e.event)]
+        enough = 2 * self._limit
         for event, states in promising:
             new: list[Step] = []
             for state in states:
@@ -211,47 +215,25 @@ class Graph:
                 # later events only add to what the trends take that have ended
                 enough += enough // 2
                 kept = self._kept(made)
-                if len(kept) > self._limit or (kept and (too_many or len(made) > _MOST_SEARCHED)):
+                if len(kept) > self._limit or (kept and len(made) > _MOST_SEARCHED):
                     self.complete = False
                     return kept
         return self._kept(made)
 
-    def _promising(self) -> list[tuple[Event, list[int]]]:
-        """The states that each event may be in by types, conditions on one event and times alone."""
-        found: list[tuple[Event, list[int]]] = []
-        earliest: dict[int, int] = {}
-        for event in self._events:
-            fitting = [
-                state
-                for state, variable in self._variables.items()
-                if self._types[state] == event.type and self._accepts(event, variable)
-                if any(
-                    source == START or earliest.get(source, event.time + 1) <= event.time
-                    for source in self._before(state)
-                )
-            ]
-            for state in fitting:
-                earliest.setdefault(state, event.time)
-            if fitting:
-                found.append((event, fitting))
-        finals = {each.state for each in self._template.finals}
-        latest: dict[int, int] = {}
-        kept: list[tuple[Event, list[int]]] = []
-        for event, fitting in reversed(found):
-            states = [
-                state
-                for state in fitting
-                if (state in finals and self._search.window.holds(event))
-                or any(latest.get(target, event.time - 1) >= event.time for target, _ in self._from[state])
-            ]
-            for state in states:
-                latest.setdefault(state, event.time)
-            if states:
-                kept.append((event, states))
-        return kept[::-1]
-
-    def _before(self, state: int) -> list[int]:
-        return [source for source, _ in self._into[state]]
+    def _sampled(self, trends: Iterable[Sequence[Place]]) -> list[Step]:
+        """The steps of some trends."""
+        steps: dict[int, Step] = {}
+        for trend in trends:
+            before: Step | None = None
+            for place in trend:
+                step = steps.get(id(place))
+                if step is None:
+                    variable = self._variables[place.state]
+                    step = steps[id(place)] = Step(place.event, variable, place.state, self._partition, None)
+                    step.begins, step.after = before is None, [] if before is None else [before]
+                    step.count = 1 if before is None else before.count
+                before = step
+        return self._kept(sorted(steps.values(), key=lambda step: _moment(step.event)))
 
     def _kept(self, made: Sequence[Step]) -> list[Step]:
         """The steps among these that a trend takes, with the ways from each to an end."""
@@ -319,11 +301,6 @@ class Graph:
             if not _same(own, wanted):
                 return False
         return True
-
-    def _all_follow(self) -> bool:
-        """Whether nothing is asked of pairs of events, so that each may come right behind each earlier one."""
-        edges = ((source, target, guards) for target, into in self._into.items() for source, guards in into)
-        return not self._taken and all(self._rule(*edge) is None for edge in edges)
 
     def _rule(self, source: int, state: int, guards: frozenset[int]) -> Callable[[Step, Event], bool] | None:
         """What tells whether an event may come right behind a step of an earlier one; None where each may."""
