@@ -26,6 +26,7 @@ PREDICATES = [
     "B.v + 3 < NEXT(B).v * 2",
     "B.s = NEXT(B).s",
     "B.w <> NEXT(B).w",
+    "B.s <> NEXT(B).s",
 ]
 PATTERNS = ["SEQ(A, B+)", "SEQ(A?, NOT D, B+, NOT C)", "(SEQ(NOT C, B))+", "(SEQ(NOT SEQ(C, D), B))+"]
 
