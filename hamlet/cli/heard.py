@@ -185,6 +185,13 @@ RULES = (
         "is for trend queries; a statement says it itself, with ORDER BY and the functions of the host",
     ),
     Rule(
+        ("count_type",),
+        lambda call: (
+            call.options.get("output_format") in ("json", "csv") or (call.command == "run" and not _directories(call))
+        ),
+        "says what COUNT and SUM are in Parquet; JSON, CSV and tables have all digits",
+    ),
+    Rule(
         ("delimiter", "bad_rows", "max_memory"),
         lambda call: call.only(STATEMENTS) and call.command != "submit" and not call.live,
         "is for rows as they come (--input -, tcp://, --follow); DuckDB reads files that end",

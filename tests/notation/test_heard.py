@@ -81,6 +81,10 @@ REFUSED = [
         ("run", "w.sase"), ("monitor", "p.mfotl"), ("monitor", "s.lola"),
     )),
     ("run", "w.sase", "e.csv", "--overwrite --output -", "give --output DIR"),
+    *(("run", "w.sase", "e.csv", f"--count-type string {option}", "what COUNT and SUM are") for option in (
+        "", "--output -", "--output - --output-format csv", "--output out --output-format json",
+    )),
+    ("submit", "w.sase", "e.csv", "-o out --output-format csv --count-type string", "what COUNT and SUM are"),
     ("run", "w.sase", "e.parquet", "--delimiter ;", "is for CSV"),
     ("monitor", "p.mfotl", "e.parquet", "--delimiter ;", "is for CSV"),
     ("monitor", "s.lola", "e.jsonl", "--delimiter ;", "is for CSV"),
