@@ -37,7 +37,7 @@ from hamlet.policies.runner import PolicyRunner, runner_of
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts.modes import mode_of
 from hamlet.runtime.definitions import COLUMNS
-from hamlet.runtime.expected import in_no_relation
+from hamlet.runtime.expected import in_no_relation, of_no_predicate
 
 if TYPE_CHECKING:
     from hamlet.parallel.routing.rates import Rates
@@ -354,12 +354,9 @@ class PreparedPolicies:
 
     def _notes(self, stats: Mapping[str, Any]) -> Iterator[str]:
         """What a user should know of a run that went well."""
-        unknown = stats.get("unknown_events", 0)
         yield from notes_of_bounds(self._policies, self._source.shown_type)
         yield from self._source.notes()
-        if unknown:
-            are = "1 event is" if unknown == 1 else f"{unknown:,} events are"
-            yield f"{are} of no predicate of the signature and left out"
+        yield from of_no_predicate(stats.get("unknown_events", 0))
         yield from in_no_relation(stats.get("null_events", 0))
         verdicts = not isinstance(self._runner, PolicyRunner)
         yield from _rules(

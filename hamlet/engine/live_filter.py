@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +47,7 @@ class LiveFilter:
             if self._where is not None:
                 from hamlet.engine.where import Filter  # brings in the language of queries
 
-                self._filter = Filter(self._where, replace(schema, closed=True))  # types of columns are what they are
+                self._filter = Filter(self._where, schema)
             self._period = (
                 None
                 if self._since is None and self._until is None

@@ -65,7 +65,7 @@ class Filter:
     text : str
         The condition.
     schema : Schema
-        Of the input.
+        Of the input; its columns are all that there are, those of dicts and of lines, too.
 
     Raises
     ------
@@ -81,6 +81,7 @@ class Filter:
     """
 
     def __init__(self, text: str, schema: Schema) -> None:
+        schema = replace(schema, closed=True)
         condition = _read(text, schema)
         query = _as_query(text, condition, schema)
         self._strings = StringPool()
@@ -136,8 +137,7 @@ class FilteredEvents(EventSource):
         self.arrow_schema = source.arrow_schema
         self.condition = condition
         self._source = source
-        # All events are there, dicts too, so their columns are all that there are.
-        self._filter = Filter(condition, replace(source.schema, closed=True))
+        self._filter = Filter(condition, source.schema)
         possible = self._filter.conditions.possible
         left = source.leave_out(lambda bounds: not possible(bounds), BY_WHERE, self._filter.columns)
         self.rows = None if source.rows is None else source.rows - left

@@ -24,7 +24,7 @@ from hamlet.policies.running import policies_of
 from hamlet.policies.syntax.formula import per_second_of
 from hamlet.policies.verdicts.automata import VerdictRunner
 from hamlet.runtime.arrivals import Arrivals
-from hamlet.runtime.expected import Expected
+from hamlet.runtime.expected import Expected, in_no_relation
 from hamlet.runtime.intake import with_time_column
 from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
@@ -221,13 +221,14 @@ class Monitor(Protocol):
 
     @property
     def warnings(self) -> list[str]:
-        """What was probably not meant, a sentence each: predicates that never came."""
+        """What was probably not meant, a sentence each: predicates that never came, events that lack values."""
         with self._lock:
             come = self._buffer.events or self._counts["events"] or self._runner.points
             if not come:
                 return []
             time_type = None if self._schema is None else self._schema.clock.type
-            return [*notes_of_bounds(self.policies, time_type), *self._expected.warnings()]
+            lacking = in_no_relation(self._counts["null_events"])
+            return [*notes_of_bounds(self.policies, time_type), *self._expected.warnings(), *lacking]
 
     def _saved(self) -> bytes:
         from hamlet.policies import saving

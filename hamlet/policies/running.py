@@ -18,6 +18,7 @@ from hamlet.policies.options import FileOptions, RunOptions
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.runner import runner_of
 from hamlet.policies.verdicts.automata import Verdicts
+from hamlet.runtime.expected import in_no_relation, of_no_predicate
 from hamlet.runtime.options import made_of, takes
 from hamlet.runtime.progress import showing
 from hamlet.runtime.sizes import bytes_of, size_text
@@ -156,7 +157,9 @@ def run(
         TablePart(each.name, "policy", table, partial(dicts_of, unit=unit), always=True)
         for each, table in zip(policies, tables, strict=True)
     ]
-    notes = [*notes_of_bounds(policies, source.shown_type), *source.notes()]
+    stats = source.stats
+    left_out = *of_no_predicate(stats.get("unknown_events", 0)), *in_no_relation(stats.get("null_events", 0))
+    notes = [*notes_of_bounds(policies, source.shown_type), *source.notes(), *left_out]
     return Results(parts_of_results, source.stats, notes, asked)
 
 

@@ -22,9 +22,10 @@ from hamlet.policies.analysis.bare_bounds import bare_bounds
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.lines import LogLines, PointOrder
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.logs.source import types_of
+from hamlet.policies.logs.source import points_of_a_log, types_of
 from hamlet.policies.monitor import Monitor
 from hamlet.policies.runner import PolicyRunner
+from hamlet.runtime.expected import of_no_predicate
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
@@ -73,7 +74,6 @@ class PolicyTenant(MonitorTenant):
         self._points: PointOrder | None = None
         self._logs: list[LogLines] = []
         self._log_events = 0
-        self.unknown = 0
         if saved is None:
             self.monitor = Monitor(policies, **options)
         else:
@@ -115,8 +115,15 @@ class PolicyTenant(MonitorTenant):
             return super().last_time
         return None if points.seen is None else time_text(points.seen, self.monitor.clock)
 
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What was probably not meant, and what was left out of logs."""
+        return [*super().warnings, *of_no_predicate(sum(each.unknown for each in self._logs))]
+
     def log_parser(self, name: str) -> LogLines:
         """A reader of MonPoly's log."""
+        if self.monitor.options.time_points == "event":
+            raise DataError(f"{name}: {points_of_a_log()}")
         if self._chosen is not None:
             raise DataError(f"{name}: a log of MonPoly has no columns that --where could read; put it in the policy")
         signature = self._policies[0].signature
@@ -203,7 +210,6 @@ class PolicyTenant(MonitorTenant):
             rest = points.release(everything=True)
             if rest:
                 found += self.monitor.push_points(rest, int(rest[-1].times[-1]))
-            self.unknown = sum(each.unknown for each in self._logs)
         return self._found([*found, *self.monitor.close_batches()])
 
     @staticmethod

@@ -17,6 +17,12 @@ def in_no_relation(events: int) -> list[str]:
     return [f"{counted} in no relation, for want of a value for an attribute of the predicate"] if events else []
 
 
+def of_no_predicate(events: int) -> list[str]:
+    """That some events of a log are of no predicate that is declared."""
+    counted = "1 event is" if events == 1 else f"{events:,} events are"
+    return [f"{counted} of no predicate of the signature and left out"] if events else []
+
+
 class Expected:
     """Which of some names have come.
 

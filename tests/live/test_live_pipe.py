@@ -215,6 +215,32 @@ def test_lines_that_end_with_a_carriage_return_alone(
     assert "standard input:1: lines end with a carriage return alone" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"time,type,x\n1,publish,1\n2,publish,\n3,publish,3\n", "note: 1 event is in no relation"),
+        (
+            b"@1 publish(1)\n@2 other(1) other(2)\n@3 publish(3)\n",
+            "note: 2 events are of no predicate of the signature",
+        ),
+    ],
+)
+def test_events_that_no_relation_has_are_counted(
+    data: bytes, told: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "e.log" if data.startswith(b"@") else folder / "e.csv").write_bytes(data)
+    for source in ("-", "e.log" if data.startswith(b"@") else "e.csv"):
+        given(monkeypatch, data)
+        assert main([*POLICY, "--input", source, "--ignore-unknown"]) == 0
+        assert told in capfd.readouterr().err
+
+
+def test_a_log_has_time_points_of_its_own(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    given(monkeypatch, b"@1 publish(1) publish(2)\n")
+    assert main([*POLICY, "--input", "-", "--time-points", "event"]) == 2
+    assert "has time-points of its own" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("drops", [False, True])
 def test_one_hint_about_a_bad_line(
     drops: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -74,6 +74,7 @@ REFUSED = [
             *("--where a>1", "--from 1", "--to 2"),
         )
     ),
+    ("monitor", "p.mfotl", "e.log", "--time-points event", "has time-points of its own"),
     ("monitor", "p.mfotl", "e.csv", "--mode global", "give --verdicts equivalent"),
     ("monitor", "p.mfotl", "e.csv", "--mode global --verdicts all", "give --verdicts equivalent"),
     ("monitor", "s.lola", "e.csv", "--type-column nosuch", "specifications (.lola) read events without types"),

@@ -108,6 +108,13 @@ def is_log(source: Any, input_format: str | None) -> bool:
     return ".log" in suffixes[-2:]
 
 
+def points_of_a_log() -> str:
+    """Why a log is not cut into time-points anew."""
+    return (
+        f"a log of MonPoly has time-points of its own, so {option('time_points', 'event')} says nothing; leave it out"
+    )
+
+
 def _the_log(source: Any, input_format: str | None) -> Any:
     """A log in MonPoly's format, None where an input is none; raises OptionError where it is one of several inputs."""
     if isinstance(source, (list, tuple)) and any(is_log(each, input_format) for each in source):
@@ -165,6 +172,8 @@ def open_source(
     log = _the_log(source, input_format)
     drops = CsvForm(columns.get("delimiter"), columns.get("bad_rows") or "error").drops
     if log is not None:
+        if time_points == "event":
+            raise OptionError(points_of_a_log())
         if filtered is not None:
             raise OptionError(
                 f"a log of MonPoly has no columns, so {option('where')}, {option('since')} and {option('until')} "
