@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.frontend.time_column import time_column_in
-from hamlet.input.readers import table_of
+from hamlet.input.readers import named, table_of
 from hamlet.streams.program import ir
 from hamlet.streams.program.tuples import as_structs
 
@@ -33,14 +33,15 @@ def table_of_events(
     DataError
         If it is none of these, or a column that is read mixes types.
     """
-    given = as_structs(events, inputs)
+    names, given = named(as_structs(events, inputs))
+    time = time_column_in(names, time_column)
     try:
-        return table_of(given, first_event, wide=True)
+        return table_of(given, first_event, wide=True, time=time)
     except DataError:
         narrow = _read_of(given, {each.name for each in inputs}, time_column)
         if narrow is None:
             raise
-    return table_of(narrow, first_event, wide=True)
+    return table_of(narrow, first_event, wide=True, time=time)
 
 
 def _read_of(events: Any, names: set[str], time_column: str | None) -> Any:

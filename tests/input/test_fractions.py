@@ -264,3 +264,16 @@ def test_digits_beyond_what_decimals_keep(ending: str, tmp_path: Path) -> None:
     assert len(hamlet.run(workload, source("0.2" + "0" * 20))) == 1
     if ending in ("dicts", "texts"):
         assert len(hamlet.run(workload, source("0.2" + "0" * 60))) == 1
+
+
+def test_decimals_of_dicts_keep_their_digits_in_specifications() -> None:
+    """A window of two seconds that ends half a nanosecond of a double away from an event."""
+    times = [Decimal("1709254923.000000001"), Decimal("1709254923.000000002"), Decimal("1709254925.5")]
+    text = "input n: Int64  output sum @1Hz := n.aggregate(over: 2s, using: sum)"
+    specification = streams.Specification.parse(text)
+    table = pa.table({"time": pa.array(times, pa.decimal128(20, 9)), "n": [1, 2, 4]})
+    wanted = [(row["time"], row["value"]) for row in streams.run(specification, table, values=True).rows()]
+    assert [value for _, value in wanted] == [3, 2]
+    for events in (table.to_pylist(), table.to_pydict()):
+        rows = streams.run(specification, events, values=True).rows()
+        assert [(row["time"], row["value"]) for row in rows] == wanted
