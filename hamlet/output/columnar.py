@@ -124,8 +124,8 @@ class CsvEncoder(Encoder):
         self._header = list(header)
 
     def head(self) -> str:
-        """The names of the columns."""
-        return ",".join(map(_csv_field, self._header)) + "\n"
+        """The names of the columns; nothing where these would have been known by the first row."""
+        return ",".join(map(_csv_field, self._header)) + "\n" if self._header else ""
 
     def lines(self, rows: Rows) -> str:
         """A line per row."""

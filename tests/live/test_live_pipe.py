@@ -120,6 +120,10 @@ def test_an_empty_pipe_is_a_stream_without_events(
             given(monkeypatch, data)
             assert main([*arguments, "--input", "-", "--output", "-", "--quiet"]) == 0
             assert capfd.readouterr() == ("", "")
+    for task, columns in (("query csv", "query,window_start,window_end,count,sum_A_x\n"), ("pattern csv", "")):
+        given(monkeypatch, b"")  # a statement's columns are known by the first event
+        assert main([*TASKS[task][0], "--input", "-", "--output", "-", "--output-format", "csv", "--quiet"]) == 0
+        assert capfd.readouterr() == (columns, "")
 
 
 BAD = {
