@@ -107,6 +107,12 @@ class Executor:
         """Whether counts and sums of integers are exact, be it for the sake of times (`compile_workload`)."""
         return any(tables.exact for runner in self._classes for tables in runner.tables)
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether an event may cost all events before it."""
+        matching = (tables for each in self.workload.queries for tables in each.matching)
+        return any(tables.looks_back for tables in matching)
+
     def saved(self) -> list[RunnerState]:
         """What is kept between batches, per class of the workload; all rows have been drained."""
         self._workers.settle()

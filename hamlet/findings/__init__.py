@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hamlet.findings.beside import Beside, Part, Rerun
+from hamlet.findings.beside import Beside, Most, Part, Rerun
 from hamlet.findings.groups import doubts_of_groups
 from hamlet.findings.having import rejected_by_having
 from hamlet.findings.large import (
@@ -34,6 +34,7 @@ from hamlet.runtime.expected import NO_EVENTS
 
 __all__ = [
     "Again",
+    "Most",
     "Part",
     "Seen",
     "Tally",

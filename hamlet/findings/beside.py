@@ -10,7 +10,6 @@ import numpy as np
 
 from hamlet.errors import HamletError
 from hamlet.findings.reasons import Again
-from hamlet.input.columns import StringPool
 from hamlet.language.analysis import analyse
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
@@ -23,7 +22,7 @@ from hamlet.output.result import Results
 from hamlet.planner.classify import EVENT
 from hamlet.planner.workload import Workload
 
-Rerun = Callable[[Workload, "Part", int], Results | None]  # None where there are more events than given
+Rerun = Callable[[Workload, "Part", "Most"], Results | None]  # None where there are more events than given
 
 FEW_EVENTS = 10_000  # of an input that is read again whole
 _MOST_EVENTS = 500_000  # of one window
@@ -52,6 +51,21 @@ class Part:
     period: tuple[int, int] | None = None
     where: str | None = None
     window: int | None = None
+
+
+@dataclass(frozen=True)
+class Most:
+    """How many events are looked at once more.
+
+    Attributes
+    ----------
+    events : int
+    looking_back : int
+        Where an event may cost all events before it.
+    """
+
+    events: int
+    looking_back: int
 
 
 class Beside:
@@ -127,24 +141,15 @@ class Beside:
                 others.append(replace(words, name=name, name_span=None))  # no text has it
                 to[others[-1].name] = rows
         start = self._source.schema.clock.present(part.window)
+        most = Most(FEW_EVENTS, FEW_EVENTS) if self._whole else Most(_MOST_EVENTS, _MOST_LOOKED_BACK)
         try:
             again = Workload(analyse(replace(text, queries=(*own, *others))))
-            for row in self._rerun(again, part, self._most(again)) or ():
+            for row in self._rerun(again, part, most) or ():
                 if row["query"] in to and (part.period is None or row["window_start"] == start):
                     to[row["query"]].append(row)
         except HamletError:  # what the user wrote is right, whatever is wrong with other words for it
             return {}
         return made
-
-    def _most(self, again: Workload) -> int:
-        """How many events are looked at once more."""
-        if self._whole:
-            return FEW_EVENTS
-        compiled = again.compiled(self._source.schema, StringPool(), exact=True, together=True, settled=False)
-        looks_back = any(
-            tables.looks_back for each in compiled.classes for query in each.queries for tables in query.matching
-        )
-        return _MOST_LOOKED_BACK if looks_back else _MOST_EVENTS
 
 
 def _few_groups(groups: Mapping[int, str | None]) -> Iterator[dict[int, str | None]]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet.errors import HamletError
-from hamlet.findings.beside import Part, Rerun
+from hamlet.findings.beside import Most, Part, Rerun
 from hamlet.findings.reasons import MOST_EVENTS, Again
 from hamlet.language.conditions import conjuncts
 from hamlet.language.meaning import AnalysedQuery
@@ -64,7 +64,7 @@ def rejected_by_having(
         return {}
     try:
         again = Workload.parse(to_text(replace(workload.analysis.text, queries=tuple(asked.values()))))
-        results = rerun(again, Part(), MOST_EVENTS)
+        results = rerun(again, Part(), Most(MOST_EVENTS, MOST_EVENTS))
     except HamletError:
         if len(queries) == 1:
             return {}

@@ -17,7 +17,7 @@ from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
 from hamlet.engine.where import chosen_events
 from hamlet.errors import WorkloadError
-from hamlet.findings import Part, Watch, left_out, of_results, see_unread
+from hamlet.findings import Most, Part, Watch, left_out, of_results, see_unread
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.missing import MissingColumns
@@ -204,19 +204,20 @@ def rows_alone(
     options: Mapping[str, Any],
     workload: Workload,
     part: Part | None = None,
-    most: int | None = None,
+    most: Most | None = None,
 ) -> Results | None:
     """The rows of a workload over a part of some events, and nothing about them; None where it has too many."""
     engine = Engine(workload, **cast(EngineOptions, options))
     _open(engine, source)
     rows = {each.name: each for each in engine.without_rows()}
     part, seen = part or Part(), 0
+    limit = None if most is None else most.looking_back if engine.executor.looks_back else most.events
     since, until = (None, None) if part.period is None else map(source.schema.clock.present, part.period)
     with source.row_groups.unchanged():
         source = chosen_events(source, since, until, part.where)
         for batch in source.batches(_columns(workload, source), pane=engine.pane):
             seen += batch.num_rows
-            if most is not None and seen > most:
+            if limit is not None and seen > limit:
                 return None
             engine.executor.distinct = source.distinct
             _extend(rows, engine.feed(batch, wait=True))

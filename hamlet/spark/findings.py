@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count, count_if, lit
 
-from hamlet.findings import Part, Tally, Watch, of_numbers, of_tallies
+from hamlet.findings import Most, Part, Tally, Watch, of_numbers, of_tallies
 from hamlet.input.doubts import unit_doubt
 from hamlet.input.events import EventSource, open_events
 from hamlet.language.schema import Schema
@@ -162,9 +162,9 @@ class _Events:
         frame: DataFrame = events.select(names)
         yield from engine_batches(frame.toArrow().to_batches(), names, self.job.shipment.events)
 
-    def rerun(self, workload: Workload, part: Part, most: int) -> Results | None:
+    def rerun(self, workload: Workload, part: Part, most: Most) -> Results | None:
         """The rows of another workload over a part of the events, computed on the driver; None where they are many."""
-        if self.opened is None or self.rows is None or self.rows > most:
+        if self.opened is None or self.rows is None or self.rows > most.events:
             return None
         chosen = self.job.shipment.options
         options = {each.name: getattr(chosen, each.name) for each in fields(chosen)}

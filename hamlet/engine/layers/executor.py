@@ -153,6 +153,11 @@ class LayeredExecutor:
         """As of `Executor`, of any unit."""
         return any(run.executor.exact for run in self.units)
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether an event of the input, or a row, may cost all those before it."""
+        return any(each.looks_back for each in self.executors)
+
     def adopt(self, other: LayeredExecutor) -> None:
         """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
         self.events, self._ready, self._held_back = other.events, other._ready, other._held_back
