@@ -101,6 +101,20 @@ def test_pushes_and_saves(window: str) -> None:
         assert in_file_order(rows, workload.names) == expected
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_event_doubles_a_count(width: str) -> None:
+    """The highest limb grows as fast as its bound: what is carried out of it is more than one limb."""
+    asked_for = [f"SEQ({first}, ({one} | {other})+)" for first in "AFG" for one, other in ("BC", "CD", "BD", "BE")]
+    text = "; ".join(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 3000 s SLIDE 1000 s" for pattern in asked_for)
+    workload, kinds = hamlet.Workload.parse(text), "AFG" + "BC" * 120
+    events = [{"time": 9 * place, "type": kind} for place, kind in enumerate(kinds)]
+    features = [name for name in FEATURES if name not in WIDTHS[width]]
+    rows = hamlet.run(workload, events, features=features).rows()
+    counts = [row["count"] for row in rows if row["query"] == "q1" and row["window_start"] == 0]
+    assert counts == [2**240 - 1]
+    assert rows == alone(workload, events)
+
+
 def test_the_oracle_agrees() -> None:
     """Few events whose values are so large that sums are limbs from the first one on."""
     for seed in range(12):

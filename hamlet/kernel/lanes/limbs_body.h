@@ -255,7 +255,8 @@ static void LANES_NAME(limbs_step)(
     }
 }
 
-/* Bring up the carries of a cohort; returns the most limbs in use. */
+/* Bring up the carries of a cohort; returns the most limbs in use. The highest limb has taken as many additions as the
+ * others, so that two limbs may come of what it holds: after it there is none with more than LIMB_BITS and the sign. */
 static int LANES_NAME(limbs_carry)(const lanes_shape *s, const lanes_limbs *w, lanes_word *cells) {
     int most = 0;
     for (int chunk = 0; chunk < s->chunks; chunk++)
@@ -263,7 +264,7 @@ static int LANES_NAME(limbs_carry)(const lanes_shape *s, const lanes_limbs *w, l
             LANE_INTS *cell = LANE_CELL(cells, chunk, slot), more = {0};
             unsigned short *used = limbs_in_use(s, cells, chunk, slot);
             int n = *used;
-            const int top = n < w->limbs ? n : n - 1; /* where all have been carried since there was a step, it is full */
+            const int top = n + 1 < w->limbs ? n + 1 : w->limbs - 1; /* where there was no step since, it may be full */
             if (n == 0) continue;
             for (int k = 0; k < w->whole[chunk]; k++) {
                 LANE_INTS *x = cell + (long)k * w->limbs, carry = {0};
@@ -332,47 +333,66 @@ LANE_INLINE LANE_INTS LANES_NAME(limbs_product)(LANE_INTS a, LANE_INTS b) {
 #endif
 }
 
-/* to[0:n + 1] += from[0:n] times a word below 2^LIMB_MAP_BITS. */
-LANE_INLINE void LANES_NAME(limbs_multiply)(LANE_INTS *to, const LANE_INTS *from, int n, LANE_INTS word) {
-    const LANE_INTS low = word & LIMB_MASK, high = word >> LIMB_BITS;
-    LANE_INTS below = {0};
-    if (!LANES_NAME(lanes_any)(high)) {
-        for (int i = 0; i < n; i++) to[i] += LANES_NAME(limbs_product)(from[i], low);
-        return;
-    }
-    for (int i = 0; i < n; i++) {
-        to[i] += LANES_NAME(limbs_product)(from[i], low) + below;
-        below = LANES_NAME(limbs_product)(from[i], high);
-    }
-    to[n] += below;
-}
-
-/* The same for two numbers and two words. */
-LANE_INLINE void LANES_NAME(limbs_multiply_both)(
-    LANE_INTS *to, const LANE_INTS *one, const LANE_INTS *other, int n, LANE_INTS word, LANE_INTS more
-) {
-    const LANE_INTS low = word & LIMB_MASK, high = word >> LIMB_BITS;
-    const LANE_INTS more_low = more & LIMB_MASK, more_high = more >> LIMB_BITS;
-    LANE_INTS below = {0};
-    for (int i = 0; i < n; i++) {
-        to[i] += LANES_NAME(limbs_product)(one[i], low) + LANES_NAME(limbs_product)(other[i], more_low) + below;
-        below = LANES_NAME(limbs_product)(one[i], high) + LANES_NAME(limbs_product)(other[i], more_high);
-    }
-    to[n] += below;
-}
-
-/* How one slot of a chunk leads to another in a map of words: whether it does, whether that changes nothing, and the
- * word of each plane. */
-typedef struct { int leads, keeps; const LANE_INTS *step; } LANES_NAME(limbs_way);
+/* How one slot of a chunk leads to another in a map of words: whether it does, and the word of each plane. */
+typedef struct { int leads; const LANE_INTS *step; } LANES_NAME(limbs_way);
 #define LIMBS_WAY LANES_NAME(limbs_way)
 
+/* A number, and the word that it is multiplied by, in two pieces. */
+typedef struct { const LANE_INTS *number; LANE_INTS low, high; } LANES_NAME(limbs_term);
+#define LIMBS_TERM LANES_NAME(limbs_term)
+
+/* to[0:n + 3] = the sum of some numbers of n carried limbs, times a word below 2^LIMB_MAP_BITS each, and of `add`; it may
+ * be one of them. Carries go up as products are added; high: whether some word has a second piece. */
+LANE_INLINE void LANES_NAME(limbs_combine)(
+    LANE_INTS *to, const LIMBS_TERM *term, int n, LANE_INTS add, const int terms, const int high
+) {
+    LANE_INTS carry = add, below = {0};
+    for (int i = 0; i < n; i++) {
+        LANE_INTS above = {0};
+        carry += below;
+        LANES_UNROLLED
+        for (int j = 0; j < terms; j++) {
+            const LANE_INTS limb = term[j].number[i];
+            carry += LANES_NAME(limbs_product)(limb, term[j].low);
+            if (high) above += LANES_NAME(limbs_product)(limb, term[j].high);
+        }
+        to[i] = carry & LIMB_MASK;
+        carry >>= LIMB_BITS;
+        below = above;
+    }
+    carry += below;
+    to[n] = carry & LIMB_MASK;
+    carry >>= LIMB_BITS;
+    to[n + 1] = carry & LIMB_MASK;
+    to[n + 2] = carry >> LIMB_BITS;
+}
+
+/* The same for any number of terms; few are compiled as constants. */
+LANE_INLINE void LANES_NAME(limbs_combine_all)(LANE_INTS *to, const LIMBS_TERM *term, int terms, int n, LANE_INTS add) {
+    LANE_INTS higher = {0};
+    for (int j = 0; j < terms; j++) higher |= term[j].high;
+    const int high = LANES_NAME(lanes_any)(higher);
+#define COMBINE(terms) \
+    if (high) LANES_NAME(limbs_combine)(to, term, n, add, terms, 1); \
+    else LANES_NAME(limbs_combine)(to, term, n, add, terms, 0)
+    switch (terms) {
+        case 1: COMBINE(1); break;
+        case 2: COMBINE(2); break;
+        case 3: COMBINE(3); break;
+        case 4: COMBINE(4); break;
+        default: COMBINE(terms);
+    }
+#undef COMBINE
+}
+
 /* What a map makes of a slot of a chunk, from the cells `before` it, [slots][planes of the chunk] with `used` limbs, all
- * carried; add: what begins there. Returns the limbs in use. */
+ * carried; add: what begins there. It may be one of these cells. Returns the limbs in use. */
 LANE_INLINE int LANES_NAME(limbs_follow)(
     const lanes_shape *s, const LANE_INTS *before, const int *used, const LIMBS_WAY *way, const LANE_INTS *add,
-    LANE_INTS *to, int had, LANE_INTS *sum, const int slots, const int whole, const int limbs
+    LANE_INTS *to, int had, const int slots, const int whole, const int limbs
 ) {
     const int others = s->planes - s->whole, vectors = whole * limbs + others;
+    LIMBS_TERM term[2 * LIVE_SLOTS];
     LANE_INTS more;
     int n = 0;
     for (int from = 0; from < slots; from++)
@@ -392,29 +412,17 @@ LANE_INLINE int LANES_NAME(limbs_follow)(
         }
         to[(long)whole * limbs + i] = total;
     }
-    for (int k = 0; k < whole; k++) {
-        for (int i = 0; i <= n + 1; i++) sum[i] = (LANE_INTS){0};
-        sum[0] = add[k] & LIMB_MASK;
-        sum[1] = add[k] >> LIMB_BITS;
+    for (int k = whole - 1; k >= 0; k--) { /* the count last, for the others read it */
+        int terms = 0;
         for (int from = 0; from < slots; from++) {
-            const LANE_INTS *held = before + (long)from * vectors, *number = held + (long)k * limbs;
-            const LANE_INTS *step = way[from].step;
-            if (!way[from].leads) continue;
-            if (way[from].keeps) {
-                for (int i = 0; i < used[from]; i++) sum[i] += number[i];
-            } else if (k && LANES_NAME(lanes_any)(step[k])) {
-                LANES_NAME(limbs_multiply_both)(sum, number, held, used[from], step[0], step[k]);
-            } else {
-                LANES_NAME(limbs_multiply)(sum, number, used[from], step[0]);
-            }
+            if (!way[from].leads || !used[from]) continue;
+            const LANE_INTS *held = before + (long)from * vectors, *step = way[from].step;
+            term[terms++] = (LIMBS_TERM){held + (long)k * limbs, step[0] & LIMB_MASK, step[0] >> LIMB_BITS};
+            if (k && LANES_NAME(lanes_any)(step[k]))
+                term[terms++] = (LIMBS_TERM){held, step[k] & LIMB_MASK, step[k] >> LIMB_BITS};
         }
-        LANE_INTS *x = to + (long)k * limbs, carry = {0};
-        for (int i = 0; i <= n + 1; i++) {
-            const LANE_INTS t = sum[i] + carry;
-            x[i] = t & LIMB_MASK;
-            carry = t >> LIMB_BITS;
-        }
-        x[n + 2] = carry;
+        LANE_INTS *x = to + (long)k * limbs;
+        LANES_NAME(limbs_combine_all)(x, term, terms, n, add[k]);
         for (int i = n + 3; i < had; i++) x[i] = (LANE_INTS){0};
     }
     for (n += 3; n > 1; n--) { /* the highest limbs that are no more than a sign */
@@ -436,9 +444,9 @@ LANE_INLINE int LANES_NAME(limbs_follow)(
 }
 
 /* Make of a chunk of some cohorts, all of whose limbs have been carried, what some maps make of it one after the other, each
- * [1 + slots][chunk][slot][planes], and so many words apart; sums: room for the cells of a chunk, and a number. Returns the
- * most limbs in use; there is room for LIMB_MAP_LIMBS more for each map. Cohort by cohort, so that what is read again is
- * near. */
+ * [1 + slots][chunk][slot][planes], and so many words apart; sums: room for the cells of a chunk. Returns the most limbs
+ * in use; there is room for LIMB_MAP_LIMBS more for each map. Cohort by cohort, so that what is read again is near. Where
+ * no slot leads to an earlier one, the last is written first, and nothing is copied. */
 static int LANES_NAME(limbs_fold)(
     const lanes_shape *s, const lanes_limbs *w, int chunk, lanes_word *const *cells, int cohorts, const lanes_word *map,
     int maps, long apart, lanes_word *sums
@@ -446,39 +454,45 @@ static int LANES_NAME(limbs_fold)(
     const int others = s->planes - s->whole, limbs = w->limbs;
     const int slots = w->slots[chunk], whole = w->whole[chunk], vectors = whole * limbs + others;
     const long size = (long)s->chunks * s->slots * s->planes, place = (long)chunk * s->slots * s->planes;
-    LANE_INTS *before = (LANE_INTS *)sums, *sum = before + (long)slots * vectors;
     LIMBS_WAY ways[LIMB_MAPS][LIVE_SLOTS][LIVE_SLOTS];
-    int most = 1;
-    for (int number = 0; number < maps; number++)
+    int rises[LIMB_MAPS], most = 1;
+    for (int number = 0; number < maps; number++) {
+        rises[number] = 1;
         for (int to = 0; to < slots; to++)
             for (int from = 0; from < slots; from++) {
                 const LANE_INTS *step = (const LANE_INTS *)(map + number * apart) + (1 + from) * size + place;
                 LIMBS_WAY *way = &ways[number][to][from];
                 step += (long)to * s->planes;
-                LANE_INTS changed = step[0] - 1;
-                for (int k = 1; k < s->planes; k++) changed |= step[k];
                 way->leads = LANES_NAME(lanes_any)(step[0]);
-                way->keeps = !LANES_NAME(lanes_any)(changed);
                 way->step = step;
+                if (way->leads && from > to) rises[number] = 0;
             }
+    }
     for (int cohort = 0; cohort < cohorts; cohort++) {
         LANE_INTS *const cell = LANE_CELL(cells[cohort], chunk, 0);
         unsigned short *const in_use = limbs_in_use(s, cells[cohort], chunk, 0);
         for (int number = 0; number < maps; number++) {
             const LANE_INTS *add = (const LANE_INTS *)(map + number * apart) + place;
-            int used[LIVE_SLOTS];
+            const LANE_INTS *before = cell;
+            int used[LIVE_SLOTS], read = 0;
             for (int slot = 0; slot < slots; slot++) {
-                const LANE_INTS *from = cell + (long)slot * vectors;
-                LANE_INTS *to = before + (long)slot * vectors;
                 used[slot] = in_use[slot];
-                for (int k = 0; used[slot] && k < whole; k++)
-                    memcpy(to + (long)k * limbs, from + (long)k * limbs, sizeof(LANE_INTS) * (size_t)used[slot]);
-                memcpy(to + (long)whole * limbs, from + (long)whole * limbs, sizeof(LANE_INTS) * (size_t)others);
+                if (used[slot] > read) read = used[slot];
             }
-            for (int slot = 0; slot < slots; slot++, add += s->planes) {
+            if (!rises[number]) {
+                before = (const LANE_INTS *)sums;
+                for (int slot = 0; slot < slots; slot++) {
+                    const LANE_INTS *from = cell + (long)slot * vectors;
+                    LANE_INTS *to = (LANE_INTS *)sums + (long)slot * vectors;
+                    for (int k = 0; used[slot] && k < whole; k++)
+                        memcpy(to + (long)k * limbs, from + (long)k * limbs, sizeof(LANE_INTS) * (size_t)read);
+                    memcpy(to + (long)whole * limbs, from + (long)whole * limbs, sizeof(LANE_INTS) * (size_t)others);
+                }
+            }
+            for (int slot = slots - 1; slot >= 0; slot--) {
                 const int n = LANES_NAME(limbs_follow)(
-                    s, before, used, ways[number][slot], add, cell + (long)slot * vectors, used[slot], sum, slots,
-                    whole, limbs
+                    s, before, used, ways[number][slot], add + (long)slot * s->planes, cell + (long)slot * vectors,
+                    used[slot], slots, whole, limbs
                 );
                 in_use[slot] = (unsigned short)n;
                 if (n > most) most = n;
@@ -488,5 +502,6 @@ static int LANES_NAME(limbs_fold)(
     return most;
 }
 
+#undef LIMBS_TERM
 #undef LIMBS_WAY
 #undef LANE_CELL

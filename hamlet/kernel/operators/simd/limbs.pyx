@@ -4,8 +4,8 @@ Contract
 --------
 **Bound.** `bits` and `weight` of such a block bound each limb of one cell, with the recurrence that else bounds its
 numbers: what adds trends adds their limbs. Where a limb might outgrow its word, carries are brought up.
-**Room.** Only carries and shifts use more limbs. `used` bounds those in use and stays below `limbs`, so that there is
-always room for a carry; it is measured anew whenever carries are brought up.
+**Room.** Only carries and shifts use more limbs. `used` bounds those in use and stays two below `limbs` whenever something
+is added, so that there is always room for a carry; it is measured anew whenever carries are brought up.
 **Width.** A block is of words until its numbers outgrow them, and again when none of its windows is open; then it
 begins with the limbs that the block before it had in the end.
 """
@@ -71,7 +71,7 @@ cdef inline Limbs form_of(const Band* band, int limbs) noexcept nogil:
 cdef int has_limbs(Core* k, Band* band, Block* block, const Growth* growth) noexcept nogil:
     """Let a block have room for what events add; whether it has, -1 without memory."""
     cdef int grown = growth.limbs
-    if block.limbs == 0 and not lay_out(k, band, block, max(4 + grown, min(band.limbs.limbs, 12 + grown))):
+    if block.limbs == 0 and not lay_out(k, band, block, max(5 + grown, min(band.limbs.limbs, 12 + grown))):
         return -1
     if not make_room(k, band, block, grown):
         return -1
@@ -86,12 +86,12 @@ cdef int has_limbs(Core* k, Band* band, Block* block, const Growth* growth) noex
 
 cdef bint make_room(Core* k, Band* band, Block* block, int grown) noexcept nogil:
     """Make room for some more limbs, and a carry; False without memory."""
-    if block.used + grown < block.limbs:
+    if block.used + grown + 1 < block.limbs:
         return True
     carry(band, block)
-    if block.used + grown < block.limbs:
+    if block.used + grown + 1 < block.limbs:
         return True
-    return lay_out(k, band, block, block.used + grown + 1 + (block.used + grown) // 2)
+    return lay_out(k, band, block, block.used + grown + 2 + (block.used + grown) // 2)
 
 
 cdef int fold_limbs(
@@ -101,12 +101,12 @@ cdef int fold_limbs(
     cdef Limbs form
     cdef int grown = maps * LIMB_MAP_LIMBS
     if block.limbs == 0:
-        if not lay_out(k, band, block, max(4 + grown, min(band.limbs.limbs, 12 + grown))):
+        if not lay_out(k, band, block, max(5 + grown, min(band.limbs.limbs, 12 + grown))):
             return OUT_OF_MEMORY
     elif block.bits > LIMB_BITS + 1:
         carry(band, block)
     if not make_room(k, band, block, grown) or reserve_sums(
-        k, band, ((band.shape.slots * band.shape.planes + 1) * block.limbs + 2) * band.shape.width
+        k, band, band.shape.slots * band.shape.planes * block.limbs * band.shape.width
     ):
         return OUT_OF_MEMORY
     form = form_of(band, block.limbs)
