@@ -34,6 +34,8 @@ WINDOWS = 3  # that a sample is long
 FIRST = 20_000  # events that say how many a sample may have
 MOST = 300_000  # events of a sample
 BUDGET_S = 1.0  # that a run over a sample may take
+SURE_S = 0.25  # after which runs over it are not repeated
+OFTEN = 5  # runs, at most
 MOST_READ = 4_000_000  # events that are read for one
 FEW_GROUPS = 8  # are not told apart: one may have most of the events
 GROWTH = 0.15  # a smaller exponent is noise
@@ -56,6 +58,7 @@ class Estimate:
     seconds : float
         Of one thread, reading among them.
     reading_seconds : float
+        Of the processor, as all seconds here.
     rows : int
     held_bytes : int
         Of the states of queries and groups, at most.
@@ -153,9 +156,7 @@ class _Sampling:
         most = min(MOST, max(FIRST, int(FIRST * BUDGET_S / max(first.seconds, 1e-6))))
         sample, thinned = self._thinned(table, most)
         part, _ = self._thinned(sample, len(sample) // 2) if thinned else (sample.slice(0, len(sample) // 2), False)
-        whole, half = self._run(sample), self._run(part)
-        if whole.seconds < BUDGET_S / 4:  # what is short is measured twice
-            whole, half = min(whole, self._run(sample), key=_time), min(half, self._run(part), key=_time)
+        whole, half = self._fastest(sample), self._fastest(part)
         of_event = max(whole.seconds - half.seconds, 0.2 * whole.seconds) / max(1, len(sample) - len(part))
         fixed = max(0.0, whole.seconds - of_event * len(sample))
         groups = len(table) / len(sample) if thinned else 1.0  # of which the sample has one
@@ -165,7 +166,7 @@ class _Sampling:
             seconds = whole.seconds
         else:
             seconds = fixed + self._growing(sample, of_event, span, thinned)
-        again = 2 if whole.seconds < BUDGET_S / 4 else 1  # as above
+        again = 2 if whole.seconds < SURE_S else 1
         seconds += max(0.0, min(self._whole_run(sample) for _ in range(again)) - whole.seconds)
         reading = self._reading * self._total
         return Estimate(
@@ -184,7 +185,7 @@ class _Sampling:
     def _read(self) -> pa.Table:
         """The beginning of the input; all of it where only reading tells how many events there are."""
         longest = max((within + slide for within, slide in self._windows), default=1)
-        begin, count, first = time.perf_counter(), 0, None
+        begin, count, first = time.process_time(), 0, None
         batches: list[pa.RecordBatch] = []
         for batch in self._source.batches(self._columns):
             count += batch.num_rows
@@ -195,7 +196,7 @@ class _Sampling:
                 batches.append(batch)
             elif self._total is not None:
                 break
-        self._reading = (time.perf_counter() - begin) / max(1, count)
+        self._reading = (time.process_time() - begin) / max(1, count)
         self._total = count if self._total is None else self._total
         return pa.Table.from_batches(batches) if batches else self._source.arrow_schema.empty_table()
 
@@ -241,6 +242,13 @@ class _Sampling:
         size = sum(results.table(name).nbytes for name in rows)
         held = engine.executor.executors[0].budget.most
         return _Ran(seconds, held, {name: len(each) for name, each in rows.items()}, size, engine.stats)
+
+    def _fastest(self, table: pa.Table) -> _Ran:
+        """The fastest run over a table: what is short is measured more often, for what it differs by is multiplied."""
+        ran = [self._run(table)]
+        while len(ran) < OFTEN and sum(each.seconds for each in ran) < SURE_S:
+            ran.append(self._run(table))
+        return min(ran, key=_time)
 
     def _whole_run(self, table: pa.Table) -> float:
         """Seconds of a run with all that it does besides its rows: what it says of them costs the same of any input."""

@@ -4,7 +4,7 @@ Contract
 --------
 **Bound.** `bits` and `weight` of such a block bound each limb of one cell, with the recurrence that else bounds its
 numbers: what adds trends adds their limbs. Where a limb might outgrow its word, carries are brought up.
-**Room.** Only carries and shifts use more limbs. `used` bounds those in use and stays two below `limbs` whenever something
+**Room.** Only carries and shifts use more limbs. `used` bounds those in use and stays two below `limbs` where something
 is added, so that there is always room for a carry; it is measured anew whenever carries are brought up.
 **Width.** A block is of words until its numbers outgrow them, and again when none of its windows is open; then it
 begins with the limbs that the block before it had in the end.
