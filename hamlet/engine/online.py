@@ -103,8 +103,11 @@ class Engine(Monitor):
         self._receive(self._arrivals_by(chosen, lateness=lateness, late=late))
         self._feed: Feed | None = None  # of a stream that is complete and in order
         self._settled = False  # whether types are known for good though names may be missing
+        rows = set(self.workload.names)  # types of rows of queries, which no event has
         self._expected = Expected(
-            dict.fromkeys(kind for query in self.workload.analysis.queries for kind in query.types.values())
+            dict.fromkeys(
+                kind for each in self.workload.analysis.queries for kind in each.types.values() if kind not in rows
+            )
         )
 
     def _arrivals_by(self, options: Options, **judged: Any) -> Arrivals:

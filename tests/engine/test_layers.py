@@ -261,3 +261,12 @@ def test_what_cannot_be_said_about_rows(tmp_path: Path, capsys: pytest.CaptureFi
     assert main([*command, "surge"]) == 0
     assert main([*command, "growth"]) == 2
     assert "growth asks about the rows of surge" in capsys.readouterr().err
+
+
+def test_rows_of_queries_are_not_missed_among_events() -> None:
+    workload = hamlet.Workload.parse(
+        "n: RETURN COUNT(*) PATTERN A WITHIN 1 s; m: RETURN COUNT(*) PATTERN SEQ(n, B) WITHIN 5 s"
+    )
+    engine = hamlet.Engine(workload)
+    engine.push([{"time": 1, "type": "A"}, {"time": 3, "type": "A"}])
+    assert engine.warnings == ["B never occurs"]
