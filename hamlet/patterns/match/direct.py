@@ -481,7 +481,7 @@ def direct_of(
         clause.rows == "unmatched",
         max_steps,
     )
-    form = compile_rows(meaning, columns.places, columns.keys, schema, outer)
+    form = compile_rows(meaning, columns, outer)
     found = Direct(columns, live, conditions.values, back, form, times)
     found.texts = conditions.texts
     found.bounded, found.forgets = within is not None, not meaning.reads_past

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
@@ -17,6 +17,7 @@ from hamlet.patterns.match.measures import members_of
 from hamlet.patterns.match.projection import projection
 
 if TYPE_CHECKING:
+    from hamlet.patterns.match.direct import Columns
     from hamlet.patterns.match.evaluate import Meaning
 
 _KINDS = {pa.int8(): "int8", pa.int16(): "int16", pa.int32(): "int32", pa.int64(): "int", pa.float64(): "real"}
@@ -111,20 +112,18 @@ class RowForm:
                 yield Seen(rows, start, length, number, seen.labels, place, place + 1)
 
 
-def compile_rows(
-    meaning: Meaning, places: Mapping[str, int], keys: Sequence[int], schema: pa.Schema, outer: str
-) -> RowForm | None:
+def compile_rows(meaning: Meaning, given: Columns, outer: str) -> RowForm | None:
     """How rows are made, None where the host has to make them."""
     clause, values = meaning.clause, dict[str, Value]()
     try:
         for place, read in enumerate(meaning.measures):
-            values[f"measure {place}"] = _matched(_Measure(meaning, places, schema).value(read))
+            values[f"measure {place}"] = _matched(_Measure(meaning, given).value(read))
     except (_UnknownError, RecursionError):
         return None
     measures = list(zip([each.name for each in clause.measures], values, strict=True))
-    columns = {name: f"column {place}" for place, name in enumerate(schema.names)}
+    columns = {name: f"column {place}" for place, name in enumerate(given.schema.names)}
     values |= {text: _shown(place) for place, text in enumerate(columns.values())}
-    listed = listed_columns(meaning, [f"column {place}" for place in keys], measures, columns)
+    listed = listed_columns(meaning, [f"column {place}" for place in given.keys], measures, columns)
     if not listed:
         return None
     columns_given = distinct_columns(listed)
@@ -148,8 +147,8 @@ def _shown(place: int) -> Value:
 
 
 class _Measure:
-    def __init__(self, meaning: Meaning, places: Mapping[str, int], schema: pa.Schema) -> None:
-        self._clause, self._places, self._schema = meaning.clause, places, schema
+    def __init__(self, meaning: Meaning, columns: Columns) -> None:
+        self._clause, self._columns = meaning.clause, columns
         self._names = list(meaning.clause.variables.values())
 
     def value(self, read: Read) -> Value:
@@ -204,16 +203,13 @@ class _Measure:
         return self._aggregate(reading) if isinstance(reading, Aggregation) else self._navigation(reading)
 
     def _place(self, text: str) -> int:
-        bare = text.strip()
-        if bare[:1] == '"' and bare[-1:] == '"' and len(bare) > 1:
-            bare = bare[1:-1].replace('""', '"')
-        place = self._places.get(bare.lower())
+        place = self._columns.place(text)
         if place is None:
             raise _UnknownError
         return place
 
     def _kind(self, place: int) -> str:
-        return _KINDS.get(self._schema.types[place], "other")
+        return _KINDS.get(self._columns.schema.types[place], "other")
 
     def _members(self, variable: str | None) -> frozenset[int] | None:
         return None if variable is None else frozenset(members_of(self._clause, [variable]))
