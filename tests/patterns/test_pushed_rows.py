@@ -301,6 +301,12 @@ def test_no_more_rows_are_kept_than_explain_says(clause: str, most: int) -> None
     assert most - 3 < max(held) <= most
 
 
+def test_a_long_negative_constant_is_no_narrow_integer() -> None:
+    clause = "ORDER BY ts MEASURES ts AS t PATTERN (a) DEFINE a AS (-9007199254740989 + 1) < v"
+    matcher = Matcher(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", NUMBERS)
+    assert matcher.push({"ts": 1, "v": 1}) + matcher.close() == [{"t": 1}]
+
+
 def test_zeros_are_one_partition_and_numbers_of_matches_go_on_in_aggregates() -> None:
     rows = [{"ts": ts, "f": (0.0, -0.0)[ts % 2]} for ts in range(6)]
     schema = pa.schema([("ts", pa.int64()), ("f", pa.float64())])

@@ -299,6 +299,8 @@ class _RowCompiler(Compiler):
         if name in ("Add", "Sub", "Mul"):
             bits = max(self._bits(node.left), self._bits(node.right)) or 32
             for each in (node.left, node.right):
+                while type(each).__name__ in ("Paren", "Neg"):
+                    each = each.this
                 if type(each).__name__ == "Literal" and int(each.this) >= 1 << (bits - 1):
                     raise UnknownError  # the host finds a wider type
             return bits
