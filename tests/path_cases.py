@@ -25,6 +25,8 @@ PATTERNS = (
     "SEQ(NOT D, A, B+)",
     "(SEQ(A, B+))+",
     "SEQ((SEQ(A, B+))+, C)",
+    "SEQ(A, (B | C)+)",
+    "SEQ((A | B)+, NOT D, C)",
     "SEQ(A{2,3}, B)",
     "SEQ(A, B, C, D)",
     "SEQ(A, NOT SEQ(C, D), B+)",
@@ -179,7 +181,7 @@ def _text(chance: random.Random, kind: str, queries: int, groups: int, within: i
     if kind == "mixed" and chance.random() < 0.4:
         window = f"WITHIN {within} s SLIDE {within + chance.randint(1, within)} s"
     keyed = groups > 1 or (kind != "alone" and chance.random() < 0.5)
-    patterns = PATTERNS[:10] if kind in ("few", "bursts", "sliding", "alone") else PATTERNS
+    patterns = PATTERNS[:12] if kind in ("few", "bursts", "sliding", "alone") else PATTERNS
     aggregates = AGGREGATES
     if kind == "few" and chance.random() < 0.5:  # what registers hold with loops of their own
         patterns, aggregates = ("SEQ(A, B+)", "SEQ(A, B)", "SEQ(A, B+, C)", "(SEQ(A, B+))+"), AGGREGATES[:4]

@@ -7,7 +7,7 @@ import pytest
 from tests.compare_paths import OPERATORS, Reached, absent, compare, different
 from tests.path_cases import KINDS, draw
 
-CASES = 120
+CASES = 200
 
 
 @pytest.mark.slow
