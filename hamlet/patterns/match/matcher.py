@@ -462,7 +462,7 @@ class Matcher(Monitor):
     def _moved(self) -> Direct | None:
         """Have what is kept in tables taken row by row from now on; None where the host has to compare times."""
         kept, waiting = self._intake.rows_of(self._live), self._intake.rows_of(self._pending)
-        direct = self._spare or self._made_direct()
+        direct, self._spare = self._spare or self._made_direct(), None  # one that fails half-way is not used again
         if kept is None or waiting is None or direct is None:
             self.goes_directly = False
             return None
@@ -483,7 +483,7 @@ class Matcher(Monitor):
         parts = [(key_of(text, kinds), _front(each)) for text, each in self._partitions.items()]
         direct.fill([(key, entries.get(key, []), front) for key, front in parts])
         self._pending, self._live = self._pending.slice(0, 0), self._live.slice(0, 0)
-        self._partitions, self._spare, self._direct = {}, None, direct
+        self._partitions, self._direct = {}, direct
         return direct
 
     def _as_tables(self) -> None:
@@ -491,17 +491,20 @@ class Matcher(Monitor):
         direct = self._direct
         if direct is None:
             return
-        self._direct, kinds = None, direct.columns.key_types
-        schema = self._live.schema
-        self._pending = table_of_rows([entry[-1] for entry in sorted(direct.pending)], schema)
-        self._live = table_of_rows([row for part in direct.parts.values() for row in part.rows], schema)
+        kinds, schema = direct.columns.key_types, self._live.schema
+        pending = table_of_rows([entry[-1] for entry in sorted(direct.pending)], schema)
+        live = table_of_rows([row for part in direct.parts.values() for row in part.rows], schema)
         keys = [
             pa.chunked_array([pa.array([key[place] for key in direct.parts], kind)]) for place, kind in enumerate(kinds)
         ]
-        for text, part in zip(key_texts(keys) or ["()"] * len(direct.parts), direct.parts.values(), strict=True):
-            self._partitions[text] = _Partition(part.start, part.covered, part.number, part.begins)
+        texts = key_texts(keys) or ["()"] * len(direct.parts)
+        partitions = {
+            text: _Partition(part.start, part.covered, part.number, part.begins)
+            for text, part in zip(texts, direct.parts.values(), strict=True)
+        }
         if direct.mark is not None and direct.times is not None:
             self._mark = direct.times.scalar(direct.mark)
+        self._pending, self._live, self._partitions, self._direct = pending, live, partitions, None
 
     # Time.
 
