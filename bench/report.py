@@ -63,7 +63,7 @@ LIMITATIONS = """## Limitations
 - The rates of real streams are reached by dividing their times by a constant, as in the paper.
 - The brute-force oracle can only check slices of a few events. Over all that is measured of a real stream, one
   query of each of `taxi`, `stock` and `smarthome` is checked against a recurrence in plain Python, all queries of
-  `taxi-rates` and `smarthome-rates` against GRETA, and every workload against another execution of the same kernel
+  figure 10 (`taxi-*`, `smarthome-*`) against GRETA, and every workload against another execution of the same kernel
   (other batches, another policy, or Spark).
 """
 

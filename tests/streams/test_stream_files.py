@@ -37,7 +37,7 @@ def computed(source: Any, **options: Any) -> list[Event]:
     return run(SPEC, source, values=True, **options).rows()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_files_are_merged_by_time(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     endings = ["csv", "jsonl", "parquet"]
