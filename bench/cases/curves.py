@@ -304,16 +304,19 @@ def _grid(
     return _points(make, names)
 
 
+def _online(title: str, full: Points, quick: Points, seconds: tuple[float, float]) -> Case:
+    """A curve on which some contenders may never end."""
+    return Case(title, full, quick, seconds=seconds, apart=True, timeout_s=(600, 60))
+
+
 PER_MINUTE = "events/min"
 CASES: dict[str, Case] = {
-    "ridesharing": Case(
+    "ridesharing": _online(
         "figures 8 and 9: simulated rides online, 5 min windows, no grouping, half of the events under the plus, "
         "queries of different patterns with one sharable Kleene sub-pattern, float",
         _grid(rides, (10_000, 12_500, 15_000, 17_500, 20_000), 20_000, (5, 10, 15, 20), 25, PER_MINUTE),
         _points(rides, {"500 events/min, 5 queries": (500, 5), "1000 events/min, 5 queries": (1_000, 5)}),
         seconds=(1_500, 30),
-        apart=True,
-        timeout_s=(600, 60),
     ),
     "two-step": Case(
         "figure 8, where trends are constructed: simulated rides, few events per window, 10 queries, float",
@@ -323,40 +326,32 @@ CASES: dict[str, Case] = {
         apart=True,
         timeout_s=(120, 20),
     ),
-    "taxi-rates": Case(
+    "taxi-rates": _online(
         "figure 10: New York's green taxis sped up, 5 min windows, all zones together, queries with one sharable "
         "Kleene sub-pattern, float",
         _grid(taxis, (400, 600, 800, 1_000, 1_200), TAXI, (5, 10, 15, 20), 25, "times faster"),
         _points(taxis, {"100 times faster, 5 queries": (100, 5)}),
         seconds=(120, 10),
-        apart=True,
-        timeout_s=(600, 60),
     ),
-    "smarthome-rates": Case(
+    "smarthome-rates": _online(
         "figure 10: household plugs sped up, 5 min windows per plug, queries with one sharable Kleene part, float",
         _grid(plugs, (10, 12, 14, 16, 18), HOME, (5, 10, 15, 20), 25, "times faster"),
         _points(plugs, {"8 times faster, 5 queries": (8, 5)}),
         seconds=(400, 10),
-        apart=True,
-        timeout_s=(600, 60),
     ),
-    "taxi-dense": Case(
+    "taxi-dense": _online(
         "figure 10 at the density of the authors' programme: New York's green taxis sped up, windows of 40,000 to "
         "100,000 events, all zones together, queries with one sharable Kleene sub-pattern, float",
         _grid(taxis, (2_700, 4_500, 6_400), DENSE_TAXI, (25, 50), 10, "times faster"),
         _points(taxis, {"100 times faster, 5 queries": (100, 5)}),
         seconds=(400, 10),
-        apart=True,
-        timeout_s=(600, 60),
     ),
-    "smarthome-dense": Case(
+    "smarthome-dense": _online(
         "figure 10 at the density of the authors' programme: household plugs sped up, windows of 40,000 to 100,000 "
         "events, all plugs together, queries with one sharable Kleene part, float",
         _grid(partial(plugs, grouped=False), (8, 14, 20), DENSE_HOME, (25, 50, 75), 10, "times faster"),
         _points(partial(plugs, grouped=False), {"8 times faster, 5 queries": (8, 5)}),
         seconds=(600, 30),
-        apart=True,
-        timeout_s=(600, 60),
     ),
     "stock-rates": Case(
         "figures 11 and 12: trades sped up, a diverse workload (Kleene patterns, windows of 5 to 15 min, aggregates, "

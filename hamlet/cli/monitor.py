@@ -174,9 +174,9 @@ def command(
                 )
             first += len(each.parts)
     sys.stdout.flush()  # before the summary
+    seconds = time.perf_counter() - started
+    say_notes((note for each in stats for note in each.get("notes", ())), settings.quiet)
     if not settings.quiet:
-        seconds = time.perf_counter() - started
-        say_notes((note for each in stats for note in each.get("notes", ())), settings.quiet)
         click.echo(summary_line({**together(stats), "rows": sink.count}, seconds), err=True)
     return ROWS_FOUND if fail_on_rows and sink.count else 0
 

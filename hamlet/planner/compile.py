@@ -200,29 +200,25 @@ def may_add_times(query: AnalysedQuery, schema: Schema, settled: bool) -> bool:
 
 def may_refuse(analysis: Analysis, schema: Schema) -> bool:
     """Whether a predicate computes with times, or compares them, in a way that is an error at the first such event."""
-    for query in analysis.queries:
-        for conditions in (*query.local.values(), *query.adjacent.values()):
-            if not any(_may_be_time(part, query, schema) for each in conditions for part in walk(each)):
-                continue
-            kind = partial(_compiled_type_of, analysis, schema, query)
-            writer = ProgramWriter(kind, lambda _: True, StringPool(), times_as_compiled(query, schema))
+    return any(_may_refuse(analysis, query, schema) for query in analysis.queries)
+
+
+def _may_refuse(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> bool:
+    def type_of(reference: Reference) -> AttributeType | None:
+        return compiled_type(analysis, schema, query, reference.variable, reference.attribute)
+
+    def is_of_times(part: object) -> bool:
+        if isinstance(part, Reference):
+            return type_of(part) in TIMES
+        return isinstance(part, Literal) and isinstance(part.value, Duration)
+
+    for conditions in (*query.local.values(), *query.adjacent.values()):
+        if any(is_of_times(part) for each in conditions for part in walk(each)):
+            writer = ProgramWriter(type_of, lambda _: True, StringPool(), times_as_compiled(query, schema))
             writer.all_of(conditions, "")
             if any(name == "refuse" for name, _, _ in writer.steps):
                 return True
     return False
-
-
-def _compiled_type_of(
-    analysis: Analysis, schema: Schema, query: AnalysedQuery, reference: Reference
-) -> AttributeType | None:
-    return compiled_type(analysis, schema, query, reference.variable, reference.attribute)
-
-
-def _may_be_time(part: object, query: AnalysedQuery, schema: Schema) -> bool:
-    if isinstance(part, Reference):
-        kind = query.declared.get(part.variable, {}).get(part.attribute) or schema.type_of(part.attribute)
-        return kind in TIMES
-    return isinstance(part, Literal) and isinstance(part.value, Duration)
 
 
 @dataclass

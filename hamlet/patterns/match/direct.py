@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.input.records import is_broken
-from hamlet.input.widening import is_text
+from hamlet.input.widening import is_bytes, is_text
 from hamlet.patterns.automaton._live import Live, Partition
 from hamlet.patterns.match.direct_conditions import compile_conditions
 from hamlet.patterns.match.direct_rows import RowForm, compile_rows
@@ -273,7 +273,7 @@ def _stamps(kind: pa.DataType, unit: str) -> Reader:
 def _has_rows(given: pa.DataType, kind: pa.DataType) -> bool:
     """Whether Python's values of a type are what the host's table has, for what was pushed as another one."""
     if given != kind:
-        alike = (pa.types.is_timestamp, pa.types.is_time, pa.types.is_decimal, pa.types.is_nested, is_text, _is_binary)
+        alike = (pa.types.is_timestamp, pa.types.is_time, pa.types.is_decimal, pa.types.is_nested, is_text, is_bytes)
         if not any(each(given) and each(kind) for each in alike):
             return False
     if pa.types.is_nested(kind):
@@ -281,11 +281,6 @@ def _has_rows(given: pa.DataType, kind: pa.DataType) -> bool:
     plain = (pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_date32)
     more = (pa.types.is_timestamp, pa.types.is_time, pa.types.is_string, pa.types.is_binary, pa.types.is_null)
     return any(each(kind) for each in (*plain, *more)) and kind != pa.time64("ns")
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    known = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-    return any(each(kind) for each in known)
 
 
 def _chooser(places: tuple[int, ...]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:

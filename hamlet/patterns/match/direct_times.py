@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.ticks import Lateness, seconds_of, ticks_of
 from hamlet.patterns.automaton._live import days, microseconds
 from hamlet.patterns.match.leading_time import LeadingTime
 from hamlet.patterns.match.native import microseconds_of
 
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _NUMBER = re.compile(r"\s*(\d+(\.\d+)?)\s*")
 EXACT = Context(prec=76)  # of decimals, whatever the caller's own is
 _BITS = 63  # of the kernel's times, which matter where WITHIN bounds matches
@@ -102,7 +102,7 @@ def ticks_in(kind: pa.DataType) -> Callable[[Any], int]:
         return lambda value: value.value if hasattr(value, "value") else microseconds(value) * 1000
     if kind.unit == "us":
         return microseconds
-    step = 10**6 // _PER_SECOND[kind.unit]
+    step = 10**6 // UNITS_PER_SECOND[kind.unit]
     return lambda value: microseconds(value) // step
 
 
@@ -137,7 +137,7 @@ def _duration(kind: pa.DataType, text: str) -> int | float | None:
     """A duration in what times are compared by."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         span = microseconds_of(text)
-        per_second = Fraction(1, 86_400) if pa.types.is_date(kind) else _PER_SECOND[kind.unit]
+        per_second = Fraction(1, 86_400) if pa.types.is_date(kind) else UNITS_PER_SECOND[kind.unit]
         return None if span is None else int(span * per_second // 10**6)
     number = _NUMBER.fullmatch(text)
     if number is None:
