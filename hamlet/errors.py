@@ -42,6 +42,11 @@ class Span:
 NOWHERE = Span(0, 0)  # of what stands in no text
 
 
+def span_field() -> Span:
+    """The field of a tree's node that says where it stands in the text; nodes that differ in it alone are equal."""
+    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
 class HamletError(Exception):
     """A user's mistake. The command line prints its text, without a traceback, and ends with exit code 2.
 

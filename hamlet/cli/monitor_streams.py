@@ -188,7 +188,7 @@ class PreparedSpecifications:
             if progress is not None:
                 progress(self._monitors[0].arrived)
         for place, monitor in enumerate(self._monitors):
-            self._hand_out(write, place, monitor, monitor.close_found())
+            self._hand_out(write, place, monitor, monitor.close_batches())
         stats: dict[str, Any] = together([monitor.stats for monitor in self._monitors])
         told = [said for monitor in self._monitors for said in monitor.warnings]
         stats["notes"] = [*self._feed.notes(), *dict.fromkeys(told)]

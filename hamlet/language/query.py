@@ -17,12 +17,8 @@ from typing import Union
 
 from hamlet.errors import NOWHERE as NOWHERE
 from hamlet.errors import Span as Span  # of all nodes; who reads a tree finds it here
+from hamlet.errors import span_field
 from hamlet.frontend.units import SECONDS
-
-
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
 
 # ---------------------------------------------------------------------------------------------- patterns
 
@@ -33,7 +29,7 @@ class Atom:
 
     type: str
     variable: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ class Sequence:
     """``SEQ(p, q, ...)``: the parts one after the other."""
 
     parts: tuple[Pattern, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class Alternation:
     """``p OR q``: at least two branches."""
 
     branches: tuple[Pattern, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class Conjunction:
     """``p AND q``: pairs of trends. The grammar takes it anywhere; the check allows two operands at the top only."""
 
     operands: tuple[Pattern, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +63,7 @@ class Repetition:
     body: Pattern
     low: int
     high: int | None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class Negation:
     """``NOT p``: no match of p in the gap where it stands."""
 
     body: Pattern
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Pattern = Union[Atom, Sequence, Alternation, Conjunction, Repetition, Negation]
@@ -129,7 +125,7 @@ class Literal:
 
     value: int | float | str | bool | Duration
     bare: bool = field(default=False, compare=False)
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,7 @@ class Reference:
     variable: str
     attribute: str
     shift: Shift = Shift.NONE
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +144,7 @@ class Unary:
 
     operator: str
     operand: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +154,7 @@ class Binary:
     operator: str
     left: Expression
     right: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 # ------------------------------------------------------------------------------------------ what results are made of
@@ -170,7 +166,7 @@ class Attribute:
 
     name: str
     variable: str | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 DISTINCT = ("COUNT_DISTINCT", "APPROX_COUNT_DISTINCT")  # functions that count values, not occurrences
@@ -189,7 +185,7 @@ class Aggregate:
     variable: str | None = None
     attribute: str | None = None
     events: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +198,7 @@ class Taken:
     function: str
     variable: str
     attribute: str | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
     @property
     def column(self) -> str:
@@ -216,7 +212,7 @@ class Log2:
     """``LOG2(e)`` of any result expression; a column that is LOG2 of an aggregate is a `ReturnItem` with `log2`."""
 
     operand: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 # In WHERE an expression is made of literals and references, in RETURN, HAVING and TOP of literals, attributes of the
@@ -230,7 +226,7 @@ class Equivalence:
     """``[driver, rider]``: all events of a trend agree on these attributes."""
 
     attributes: tuple[str, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +236,7 @@ class Comparison:
     operator: str
     left: Expression
     right: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +246,7 @@ class Membership:
     operand: Expression
     choices: tuple[Expression, ...]
     negated: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +257,7 @@ class Between:
     low: Expression
     high: Expression
     negated: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +266,7 @@ class NullTest:
 
     operand: Expression
     negated: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +274,7 @@ class And:
     """All operands, at least two."""
 
     operands: tuple[Condition, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +282,7 @@ class Or:
     """Any operand, at least two."""
 
     operands: tuple[Condition, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +290,7 @@ class Not:
     """The opposite in three-valued logic."""
 
     operand: Condition
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Condition = Union[Equivalence, Comparison, Membership, Between, NullTest, And, Or, Not]
@@ -323,7 +319,7 @@ class ReturnItem:
     log2: bool = False
     alias: str | None = None
     place: int = 0
-    span: Span = _span()
+    span: Span = span_field()
 
     @property
     def column(self) -> str:
@@ -353,7 +349,7 @@ class Top:
     count: int
     by: Expression
     ascending: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 class Semantics(enum.Enum):
@@ -370,7 +366,7 @@ class Duration:
 
     amount: Fraction
     unit: str  # ms, s, min, h, d or w
-    span: Span = _span()
+    span: Span = span_field()
 
     @property
     def seconds(self) -> Fraction:
@@ -419,7 +415,7 @@ class Query:
     having: Condition | None = None
     top: Top | None = None
     offset: Duration | None = None
-    span: Span = _span()
+    span: Span = span_field()
     name_span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     @property
@@ -445,7 +441,7 @@ class DeclaredAttribute:
 
     name: str
     type: AttributeType
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,7 +450,7 @@ class EventDeclaration:
 
     name: str
     attributes: tuple[DeclaredAttribute, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)

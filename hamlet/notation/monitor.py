@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -27,7 +26,7 @@ from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.definitions import COLUMNS
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.intake import with_time_column
-from hamlet.runtime.monitor import Monitor
+from hamlet.runtime.monitor import BatchMonitor
 from hamlet.runtime.options import check_columns, made_of
 from hamlet.runtime.reorder_buffer import Place
 from hamlet.runtime.sizes import Size, bytes_of
@@ -62,7 +61,7 @@ class MonitorOptions:
         return {name: getattr(self, name) for name in COLUMNS}
 
 
-class StepMonitor(Monitor):
+class StepMonitor(BatchMonitor[pa.RecordBatch]):
     """Drives the evaluator of a text, time after time.
 
     Parameters
@@ -107,15 +106,6 @@ class StepMonitor(Monitor):
     def _text(self) -> Work:
         return self.work
 
-    def _push(self, events: Any) -> list[Row]:
-        return self._dicts(self._pushed(events))
-
-    def _advance(self, time: Any) -> list[Row]:
-        return self._dicts(self._advanced(time))
-
-    def _end(self) -> list[Row]:
-        return self._dicts(self._ended())
-
     def _held(self) -> tuple[int, int]:
         (rows, size), (kept, more) = self.buffer.held(), self._evaluator.held()
         return rows + kept, size + more
@@ -135,22 +125,6 @@ class StepMonitor(Monitor):
         """What was probably not meant, a sentence each: types that never came."""
         with self._lock:
             return self._expected.warnings() if self.buffer.events else []
-
-    # ------------------------------------------------------------------------------------------ rows as columns
-
-    def push_batches(self, events: Any) -> list[pa.RecordBatch]:
-        """Push events; the rows as columns."""
-        return self._do(partial(self._pushed, events))
-
-    def advance_batches(self, time: Any) -> list[pa.RecordBatch]:
-        """Promise that no earlier event follows; the rows as columns."""
-        return self._do(partial(self._advanced, time))
-
-    def close_batches(self) -> list[pa.RecordBatch]:
-        """End the stream; the rows as columns."""
-        rows = self._do(self._ended)
-        self._closed = True
-        return rows
 
     @property
     def clock(self) -> Clock:

@@ -26,14 +26,13 @@ from hamlet.policies.verdicts.automata import VerdictRunner
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected, in_no_relation
 from hamlet.runtime.intake import with_time_column
-from hamlet.runtime.monitor import Monitor as Protocol
-from hamlet.runtime.monitor import Row
+from hamlet.runtime.monitor import BatchMonitor, Row
 from hamlet.runtime.options import made_of, takes
 
 Rows = tuple[int, pa.RecordBatch]  # the place of a policy, and rows of it
 
 
-class Monitor(Protocol):
+class Monitor(BatchMonitor[Rows]):
     """Evaluates policies over a stream as it arrives.
 
     A time-point of the stream's time stays open until a later time arrives, so events of one time may be split over
@@ -193,18 +192,12 @@ class Monitor(Protocol):
             self._arrivals.take(batch)
             return self._released()
 
-    def _advance(self, time: Any) -> list[Row]:
-        return self._dicts(self._advanced(time))
-
     def _advanced(self, time: Any) -> list[Rows]:
         if not self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
             return []
         with self._working():
             self._as_columns()
             return self._released()
-
-    def _end(self) -> list[Row]:
-        return self._dicts(self._ended())
 
     def _ended(self) -> list[Rows]:
         with self._working():
@@ -257,22 +250,6 @@ class Monitor(Protocol):
         if self._schema is not None:
             return self._schema.clock
         return Clock(self.options.time_column, self.options.time_unit, pa.int64())
-
-    # ------------------------------------------------------------------------------------------ rows as columns
-
-    def push_batches(self, events: Any) -> list[Rows]:
-        """Push events; the rows are given as batches, each with the place of its policy."""
-        return self._do(partial(self._pushed, events))
-
-    def advance_batches(self, time: Any) -> list[Rows]:
-        """Promise that no earlier event follows; the rows are given as batches, each with the place of its policy."""
-        return self._do(partial(self._advanced, time))
-
-    def close_batches(self) -> list[Rows]:
-        """End the stream; the rows are given as batches, each with the place of its policy."""
-        rows = self._do(self._ended)
-        self._closed = True
-        return rows
 
     def push_points(self, chunks: Sequence[LogChunk], bound: int) -> list[Rows]:
         """Take time-points that are complete and in order, of a log; none before `bound` will come.
@@ -334,7 +311,7 @@ class Monitor(Protocol):
             tables.events = tables.matched = tables.nulls = 0
         return list(self._runner.feed(chunks, bound, self._buffer.nbytes))
 
-    def _dicts(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> list[dict[str, Any]]:
+    def _dicts(self, parts: Iterable[Rows]) -> list[Row]:
         unit = self.clock.unit
         by_policy: list[list[dict[str, Any]]] = [[] for _ in self.policies]
         for place, rows in parts:

@@ -14,11 +14,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, Generic, Self, TypedDict, TypeVar
 
 from hamlet.errors import HamletError
 
 Given = TypeVar("Given")
+Part = TypeVar("Part")
 Row = dict[str, Any]
 
 
@@ -218,6 +219,52 @@ class Monitor(ABC):
             error.args = (f"{message}\n{told}{mark}{hint}",)
         else:
             error.add_note(told)
+
+
+class BatchMonitor(Monitor, Generic[Part]):
+    """A monitor whose rows have a form of their own before they are dicts, and may be taken in it.
+
+    A notation says how these batches come (`_pushed`, `_advanced`, `_ended`) and how they become rows (`_dicts`).
+    """
+
+    def push_batches(self, events: Any) -> list[Part]:
+        """Push events; the rows as batches."""
+        return self._do(partial(self._pushed, events))
+
+    def advance_batches(self, time: Any) -> list[Part]:
+        """Promise that no earlier event follows; the rows as batches."""
+        return self._do(partial(self._advanced, time))
+
+    def close_batches(self) -> list[Part]:
+        """End the stream; the rows as batches."""
+        rows = self._do(self._ended)
+        self._closed = True
+        return rows
+
+    def _push(self, events: Any) -> list[Row]:
+        return self._dicts(self._pushed(events))
+
+    def _advance(self, time: Any) -> list[Row]:
+        return self._dicts(self._advanced(time))
+
+    def _end(self) -> list[Row]:
+        return self._dicts(self._ended())
+
+    @abstractmethod
+    def _pushed(self, events: Any) -> list[Part]:
+        """Take events."""
+
+    @abstractmethod
+    def _advanced(self, time: Any) -> list[Part]:
+        """Let time go on."""
+
+    @abstractmethod
+    def _ended(self) -> list[Part]:
+        """Give what is left."""
+
+    @abstractmethod
+    def _dicts(self, parts: list[Part]) -> list[Row]:
+        """Batches as rows."""
 
 
 _MADE: weakref.WeakSet[Monitor] = weakref.WeakSet()

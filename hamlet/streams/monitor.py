@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,8 +18,7 @@ from hamlet.input.ticks import reader_of, seconds_of
 from hamlet.input.widening import FRACTION, is_clock
 from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
-from hamlet.runtime.monitor import Monitor as Protocol
-from hamlet.runtime.monitor import Row
+from hamlet.runtime.monitor import BatchMonitor, Row
 from hamlet.runtime.options import made_of, takes
 from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.sizes import bytes_of, size_text
@@ -39,7 +37,7 @@ _TICKS, _ORDER = "\x00ticks", "\x00order"
 _PLACE = ("times", "time_column", "start_at", "seen", "promised", "arrived", "late_events", "engine_clock")
 
 
-class Monitor(Protocol):
+class Monitor(BatchMonitor[Found]):
     """Computes the streams of a specification while events come in.
 
     Parameters
@@ -148,8 +146,8 @@ class Monitor(Protocol):
 
     def _push(self, events: Any) -> list[Row]:
         if type(events) is list and len(events) == 1 and type(events[0]) is dict and self._took_plain(events[0]):
-            return self.dicts(self.evaluator.take())
-        return self.dicts(self._pushed(events))
+            return self._dicts(self.evaluator.take())
+        return self._dicts(self._pushed(events))
 
     def _took_plain(self, event: dict[Any, Any]) -> bool:
         """Take a single event that has a time in order, and values of just the types of the inputs; False is not taken.
@@ -182,7 +180,7 @@ class Monitor(Protocol):
         self._check_memory()
         return True
 
-    def _advance(self, time: Any) -> list[Row]:
+    def _advanced(self, time: Any) -> list[Found]:
         clock = self.clock
         if clock is None:
             clock = Clock("time", "ns", FRACTION) if isinstance(time, float) else integer_clock(self.options.time_unit)
@@ -202,10 +200,7 @@ class Monitor(Protocol):
         assert self.start_at is not None
         if until >= self.start_at:
             self._guarded(lambda: self.evaluator.advance(until - self.start_at, True))
-        return self.dicts(self.evaluator.take())
-
-    def _end(self) -> list[Row]:
-        return self.dicts(self._ended())
+        return self.evaluator.take()
 
     def _held(self) -> tuple[int, int]:
         store = self.evaluator.store
@@ -227,9 +222,8 @@ class Monitor(Protocol):
 
     # ----------------------------------------------------------------------------------------------------- the work
 
-    def dicts(self, found: list[Found]) -> list[dict[str, Any]]:
-        """Rows as dicts."""
-        return self.form.dicts(found, self.shown_clock, self.start_at or 0)
+    def _dicts(self, parts: list[Found]) -> list[Row]:
+        return self.form.dicts(parts, self.shown_clock, self.start_at or 0)
 
     @property
     def stats(self) -> dict[str, int]:
@@ -253,10 +247,6 @@ class Monitor(Protocol):
     def shown_clock(self) -> Clock | None:
         """The clock that rows are given by, which `advance` may ask for before any event."""
         return self.clock or integer_clock(self.options.time_unit)
-
-    def push_found(self, events: Any) -> list[Found]:
-        """Push events; the rows are given as they are found, before they are put into dicts."""
-        return self._do(partial(self._pushed, events))
 
     def _pushed(self, events: Any) -> list[Found]:
         table, closed = table_of_events(
@@ -284,12 +274,6 @@ class Monitor(Protocol):
             setattr(self, name, value)
         if self.times is not None and times is not None:
             self.times.clock, self.times.rows = times
-
-    def close_found(self) -> list[Found]:
-        """End the stream; the rows are given as they are found, before they are put into dicts."""
-        found = self._do(self._ended)
-        self._closed = True
-        return found
 
     def _ended(self) -> list[Found]:
         if self.buffer is not None:

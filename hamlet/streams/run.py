@@ -147,4 +147,4 @@ def drive(
         take(monitor.evaluator.take())
         if progress is not None:
             progress(monitor.arrived)
-    take(monitor.close_found())
+    take(monitor.close_batches())

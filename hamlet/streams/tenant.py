@@ -135,7 +135,7 @@ class StreamTenant(MonitorTenant):
                 raise WorkloadError(mistakes)
         if self._chosen is not None:
             table = self._chosen.of(table, name)
-        return self._pieces(monitor.push_found(table if closed else OpenTable(table)))
+        return self._pieces(monitor.push_batches(table if closed else OpenTable(table)))
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event: deadlines before it are run."""
@@ -155,7 +155,7 @@ class StreamTenant(MonitorTenant):
 
     def close(self) -> Pieces:
         """The rows that are left."""
-        return self._pieces(self.monitor.close_found())
+        return self._pieces(self.monitor.close_batches())
 
     def _pieces(self, found: list[Found]) -> Pieces:
         if not found:

@@ -27,7 +27,7 @@ def rows_together(specs: Sequence[Specification], events: Any) -> list[list[dict
     """The rows of each specification, evaluated as one program."""
     common = Together([spec.program for spec in specs])
     monitor = Monitor(Specification(Checked(specs[0].checked.text, common.program, ())), values=True, time_unit="ns")
-    found = [*monitor.push_found(events), *monitor.close_found()]
+    found = [*monitor.push_batches(events), *monitor.close_batches()]
     return [
         RowForm(spec.program, True).dicts(
             [(time, numbers[row], key, value) for time, row, key, value in found if row in numbers],

@@ -11,10 +11,10 @@ A variable of a predicate that begins with ``_`` stands for anything: it is boun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Union
 
-from hamlet.errors import NOWHERE, Span
+from hamlet.errors import Span, span_field
 from hamlet.frontend.units import SECONDS
 from hamlet.policies.syntax.regex import Regex, formulas, mapped
 
@@ -32,10 +32,6 @@ UNARY = ("PREV", "NEXT", "ONCE", "EVENTUALLY", "HISTORICALLY", "ALWAYS")
 AGGREGATIONS = ("CNT", "SUM", "AVG", "MIN", "MAX", "MED")
 
 
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
-
 # --------------------------------------------------------------------------------------------------- terms
 
 
@@ -44,7 +40,7 @@ class Variable:
     """``u``."""
 
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +48,7 @@ class Constant:
     """``5``, ``12.5`` or ``"text"``; the Python type of the value is the type of the constant."""
 
     value: Value
-    span: Span = _span()
+    span: Span = span_field()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Constant):
@@ -70,7 +66,7 @@ class Arithmetic:
     operator: str
     left: Term
     right: Term
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class Negative:
     """``-(t)``."""
 
     term: Term
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +83,7 @@ class Call:
 
     function: str
     argument: Term
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Term = Union[Variable, Constant, Arithmetic, Negative, Call]
@@ -126,7 +122,7 @@ class Interval:
 
     low: Bound = Bound(0)
     high: Bound | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
     def ticks(self, per_second: int = 1) -> tuple[int, int | None]:
         """The interval as closed integers: smallest and largest difference of times, None for no largest."""
@@ -142,7 +138,7 @@ class Truth:
     """``TRUE`` or ``FALSE``."""
 
     value: bool
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +147,8 @@ class Predicate:
 
     name: str
     arguments: tuple[Term, ...]
-    span: Span = _span()
-    name_span: Span = _span()
+    span: Span = span_field()
+    name_span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +158,7 @@ class Comparison:
     operator: str
     left: Term
     right: Term
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +167,7 @@ class Substring:
 
     left: Term
     right: Term
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +176,7 @@ class Matches:
 
     term: Term
     pattern: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +184,7 @@ class Not:
     """``NOT body``."""
 
     body: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +193,7 @@ class And:
 
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +202,7 @@ class Or:
 
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +211,7 @@ class Implies:
 
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +220,7 @@ class Equiv:
 
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +229,7 @@ class Exists:
 
     variables: tuple[str, ...]
     body: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +238,7 @@ class Forall:
 
     variables: tuple[str, ...]
     body: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +248,7 @@ class Temporal:
     operator: str
     interval: Interval
     body: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +258,7 @@ class Since:
     interval: Interval
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +268,7 @@ class Until:
     interval: Interval
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +278,7 @@ class Trigger:
     interval: Interval
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +288,7 @@ class Release:
     interval: Interval
     left: Formula
     right: Formula
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +298,7 @@ class TemporalMatch:
     operator: Literal["MATCHP", "MATCHF"]
     interval: Interval
     regex: Regex
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,9 +310,9 @@ class Aggregation:
     variable: str
     groups: tuple[str, ...]
     body: Formula
-    span: Span = _span()
-    result_span: Span = _span()
-    variable_span: Span = _span()
+    span: Span = span_field()
+    result_span: Span = span_field()
+    variable_span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,8 +323,8 @@ class Let:
     parameters: tuple[str, ...]
     definition: Formula
     body: Formula
-    span: Span = _span()
-    head_span: Span = _span()
+    span: Span = span_field()
+    head_span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)

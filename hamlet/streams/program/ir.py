@@ -24,7 +24,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias, Union
 
-from hamlet.errors import NOWHERE, Span
+from hamlet.errors import Span, span_field
 from hamlet.streams.program.typed import (
     Access,
     Binary,
@@ -164,10 +164,6 @@ def bits_of(mask: int) -> tuple[int, ...]:
 # -------------------------------------------------------------------------------------------------------- streams
 
 
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Spawn:
     """When an instance begins: where active and true, the instance of the arguments' values, if it does not live."""
@@ -175,7 +171,7 @@ class Spawn:
     pacing: Pacing
     condition: Expression | None
     arguments: tuple[Expression, ...]  # one for each parameter; none for a stream without parameters
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +181,7 @@ class Eval:
     pacing: Pacing
     condition: Expression | None
     expression: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +190,7 @@ class Close:
 
     pacing: Pacing
     condition: Expression | None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 class Kind(enum.Enum):
@@ -237,7 +233,7 @@ class Stream:
     spawn: Spawn | None = None
     evals: tuple[Eval, ...] = ()
     close: Close | None = None
-    span: Span = _span()
+    span: Span = span_field()
 
     @property
     def periodic(self) -> bool:
@@ -280,7 +276,7 @@ class Window:
     percentile: int
     period: Fraction | None
     type: ValueType
-    span: Span = _span()
+    span: Span = span_field()
 
     @property
     def nanoseconds(self) -> int:
@@ -307,7 +303,7 @@ class InstanceAggregate:
     function: str
     percentile: int
     type: ValueType
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)

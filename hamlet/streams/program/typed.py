@@ -6,16 +6,12 @@ import enum
 from dataclasses import dataclass, field
 from typing import TypeAlias, Union
 
-from hamlet.errors import NOWHERE, Span
+from hamlet.errors import Span, span_field
 from hamlet.streams.program.value_types import BOOL, Value, ValueType
 
 
 def _type() -> ValueType:
     return field(default=BOOL, kw_only=True)
-
-
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +20,7 @@ class Constant:
 
     value: Value
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +29,7 @@ class Parameter:
 
     index: int
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ class Unary:
     operator: str
     operand: Expression
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +51,7 @@ class Binary:
     left: Expression
     right: Expression
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ class Choice:
     left: Expression
     right: Expression
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class MakeTuple:
 
     parts: tuple[Expression, ...]
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ class GetPart:
     operand: Expression
     index: int
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +91,7 @@ class Default:
     operand: Expression
     value: Expression
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ class Call:
     function: str
     arguments: tuple[Expression, ...]
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 class Access(enum.Enum):
@@ -143,7 +139,7 @@ class Read:
     arguments: tuple[Expression, ...] = ()
     amount: int = 0
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ class ReadWindow:
     window: int
     arguments: tuple[Expression, ...] = ()
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +158,7 @@ class ReadInstances:
 
     aggregate: int
     type: ValueType = _type()
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Expression: TypeAlias = Union[

@@ -11,12 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias, Union
 
-from hamlet.errors import NOWHERE, Span
-
-
-def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
-
+from hamlet.errors import Span, span_field
 
 # ---------------------------------------------------------------------------------------------------------- types
 
@@ -26,7 +21,7 @@ class TypeName:
     """``Int64``, or the name of a `TypeDeclaration`."""
 
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +29,7 @@ class TupleType:
     """``(Int64, Bool)``; ``()`` has no parts."""
 
     parts: tuple[TypeSyntax, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +37,14 @@ class OptionalType:
     """``Int64?``."""
 
     inner: TypeSyntax
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
 class InferredType:
     """``_``: to be found out."""
 
-    span: Span = _span()
+    span: Span = span_field()
 
 
 TypeSyntax: TypeAlias = Union[TypeName, TupleType, OptionalType, InferredType]
@@ -62,7 +57,7 @@ class Boolean:
     """``true``, ``false``."""
 
     value: bool
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,7 @@ class Text:
     """``"text"`` or ``r#"text"#``; backslashes stand for themselves."""
 
     value: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +88,7 @@ class Number:
     whole: bool
     unit: str = ""
     minus: bool = False
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +96,7 @@ class Name:
     """A stream, a constant or a parameter."""
 
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,7 @@ class Unary:
 
     operator: str
     operand: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +115,7 @@ class Binary:
     operator: str
     left: Expression
     right: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +125,7 @@ class Choice:
     condition: Expression
     left: Expression
     right: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +133,7 @@ class MakeTuple:
     """``(a, b)``, ``()``."""
 
     parts: tuple[Expression, ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +142,7 @@ class Field:
 
     operand: Expression
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +151,7 @@ class Argument:
 
     label: str | None
     value: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +161,8 @@ class Call:
     name: str
     types: tuple[TypeSyntax, ...]
     arguments: tuple[Argument, ...]
-    name_span: Span = _span()
-    span: Span = _span()
+    name_span: Span = span_field()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +173,8 @@ class Method:
     name: str
     types: tuple[TypeSyntax, ...]
     arguments: tuple[Argument, ...]
-    name_span: Span = _span()
-    span: Span = _span()
+    name_span: Span = span_field()
+    span: Span = span_field()
 
     @property
     def signature(self) -> str:
@@ -193,7 +188,7 @@ class Index:
 
     operand: Expression
     offset: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 Expression: TypeAlias = Union[Boolean, Text, Number, Name, Unary, Binary, Choice, MakeTuple, Field, Call, Method, Index]
@@ -227,7 +222,7 @@ class Import:
     """``import math``."""
 
     name: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +230,7 @@ class Include:
     """``include "other.lola"``; what it names has been read in its place by `hamlet.streams.sources`."""
 
     path: str
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +239,7 @@ class TypeDeclaration:
 
     name: str
     fields: tuple[tuple[str, TypeSyntax], ...]
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +249,8 @@ class ConstantDeclaration:
     name: str
     type: TypeSyntax | None
     value: Expression
-    name_span: Span = _span()
-    span: Span = _span()
+    name_span: Span = span_field()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +259,8 @@ class Input:
 
     name: str
     type: TypeSyntax
-    name_span: Span = _span()
-    span: Span = _span()
+    name_span: Span = span_field()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +277,7 @@ class Pace:
 
     scope: str
     formula: Expression
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +287,7 @@ class SpawnClause:
     pace: Pace | None
     condition: Expression | None
     expression: Expression | None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +297,7 @@ class EvalClause:
     pace: Pace | None
     condition: Expression | None
     expression: Expression | None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +306,7 @@ class CloseClause:
 
     pace: Pace | None
     condition: Expression | None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +315,7 @@ class ParameterDeclaration:
 
     name: str
     type: TypeSyntax | None
-    span: Span = _span()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +331,8 @@ class Output:
     spawn: SpawnClause | None
     evals: tuple[EvalClause, ...]
     close: CloseClause | None
-    name_span: Span = _span()
-    span: Span = _span()
+    name_span: Span = span_field()
+    span: Span = span_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,9 +342,9 @@ class Mirror:
     name: str
     target: str
     condition: Expression
-    name_span: Span = _span()
-    target_span: Span = _span()
-    span: Span = _span()
+    name_span: Span = span_field()
+    target_span: Span = span_field()
+    span: Span = span_field()
 
 
 Statement: TypeAlias = Union[Import, Include, TypeDeclaration, ConstantDeclaration, Input, Output, Mirror]
