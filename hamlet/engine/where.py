@@ -7,7 +7,7 @@ and expression machine are the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.errors import Diagnostic, OptionError, Span, WorkloadError, near_miss
 from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
 from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports
@@ -66,6 +66,8 @@ class Filter:
         The condition.
     schema : Schema
         Of the input; its columns are all that there are, those of dicts and of lines, too.
+    growing : bool
+        Whether further columns may still come: a word beside no text that names none is such a column, NULL until then.
 
     Raises
     ------
@@ -78,11 +80,15 @@ class Filter:
         What it reads.
     conditions : Conditions
         The parts that must all be true, to be asked of the bounds of columns.
+    unseen : list of str
+        Columns that it reads and that have not come.
     """
 
-    def __init__(self, text: str, schema: Schema) -> None:
-        schema = replace(schema, closed=True)
-        condition = _read(text, schema)
+    def __init__(self, text: str, schema: Schema, *, growing: bool = False) -> None:
+        condition = _read(text, schema, growing)
+        named = dict.fromkeys(each.attribute for each in references(condition)) if growing else {}
+        self.unseen = [name for name in named if name not in _columns_of(schema)]
+        schema = replace(schema, closed=True, columns={**schema.columns, **dict.fromkeys(self.unseen)})
         query = _as_query(text, condition, schema)
         self._strings = StringPool()
         self._program = ProgramWriter(
@@ -192,13 +198,29 @@ def chosen_events(events: EventSource, since: Any, until: Any, where: str | None
     return events if where is None else FilteredEvents(events, where)
 
 
-def _read(text: str, schema: Schema) -> Condition:
+def _columns_of(schema: Schema) -> set[str]:
+    return schema.columns.keys() | {schema.clock.column, schema.type_column}
+
+
+def _read(text: str, schema: Schema, growing: bool) -> Condition:
     """The condition, columns as attributes of the variable `EVENT`."""
     reports = Reports(text, SOURCE)
-    columns = schema.columns.keys() | {schema.clock.column, schema.type_column}
+    columns = _columns_of(schema)
+    condition = _parsed(reports, lambda token: token.value in columns)
+    unknown: set[Span] = set()
+    _check(condition, schema, sorted(columns), reports, unknown if growing else None)
+    if reports.errors:
+        raise WorkloadError(reports.errors)
+    if unknown:
+        return _parsed(reports, lambda token: token.value in columns or token.span in unknown)
+    return condition
+
+
+def _parsed(reports: Reports, is_column: Callable[[Token], bool]) -> Condition:
+    """The condition that a text is; raises WorkloadError where it is none."""
     condition = None
     try:
-        cursor = Cursor(list(_with_variable(tokenize(TOKENS, reports), columns)), reports)
+        cursor = Cursor(list(_with_variable(tokenize(TOKENS, reports), is_column)), reports)
         condition = parse_condition(cursor)
         if not cursor.at_kind(Kind.END):
             raise cursor.expected(["AND", "OR"], condition_hint(cursor), after=condition.span)
@@ -206,22 +228,18 @@ def _read(text: str, schema: Schema) -> Condition:
         pass
     if reports.errors or condition is None:
         raise WorkloadError(reports.errors)
-    _check(condition, schema, sorted(columns), reports)
-    if reports.errors:
-        raise WorkloadError(reports.errors)
     return condition
 
 
-def _with_variable(tokens: Sequence[Token], columns: Iterable[str]) -> Iterator[Token]:
+def _with_variable(tokens: Sequence[Token], is_column: Callable[[Token], bool]) -> Iterator[Token]:
     """Names of columns as the parser wants attributes: with a variable and a point before them."""
-    known = set(columns)
     inside = False  # the brackets of an equivalence, which has attributes without variables
     for place, token in enumerate(tokens):
         if token.kind is Kind.SYMBOL and token.value in "[]":
             inside = token.value == "["
         follows, before = tokens[min(place + 1, len(tokens) - 1)], tokens[max(place - 1, 0)]
         alone = follows.value not in (".", "(") and before.value != "." and token.kind in (Kind.WORD, Kind.NAME)
-        if alone and not inside and token.value in known:
+        if alone and not inside and is_column(token):
             yield Token(Kind.WORD, EVENT, token.span, EVENT)
             yield Token(Kind.SYMBOL, ".", token.span, ".")
             yield Token(Kind.NAME, token.value, token.span, token.raw)
@@ -229,12 +247,17 @@ def _with_variable(tokens: Sequence[Token], columns: Iterable[str]) -> Iterator[
             yield token
 
 
-def _check(condition: Condition, schema: Schema, columns: Sequence[str], reports: Reports) -> None:
-    """Report what a condition over single events cannot say, and words that were meant for columns."""
+def _check(
+    condition: Condition, schema: Schema, columns: Sequence[str], reports: Reports, unknown: set[Span] | None
+) -> None:
+    """Report what a condition over single events cannot say, and words that were meant for columns.
+
+    With `unknown`, such words are columns that have not come yet, and are put there.
+    """
     if isinstance(condition, (And, Or, Not)):
         for part in parts(condition):
             if is_condition(part):
-                _check(part, schema, columns, reports)
+                _check(part, schema, columns, reports, unknown)
         return
     if isinstance(condition, Equivalence):
         reports.error(
@@ -255,6 +278,9 @@ def _check(condition: Condition, schema: Schema, columns: Sequence[str], reports
     words = [part for part in walk(condition) if isinstance(part, Literal) and part.bare]
     texts = bool(named) and all(_is_text(reference, schema) for reference in named)
     if words and not texts:
+        if unknown is not None:
+            unknown.update(word.span for word in words)
+            return
         word = words[0]
         meant = near_miss(str(word.value), columns)
         hint = f"its columns are {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}"

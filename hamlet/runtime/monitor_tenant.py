@@ -33,6 +33,7 @@ class MonitorTenant:
     named = True
     monitor: Any
     known: Columns
+    _chosen: Any = None  # which events are taken, where not all
     _named: Sequence[str] | None = None
     _delimiter: str | None = None
     _reads = "give json, csv or arrow"
@@ -65,7 +66,8 @@ class MonitorTenant:
     @property
     def warnings(self) -> Sequence[str]:
         """What was probably not meant."""
-        return [] if self.monitor is None else list(self.monitor.warnings)
+        chosen = [] if self._chosen is None else self._chosen.warnings
+        return [*chosen, *([] if self.monitor is None else self.monitor.warnings)]
 
     @property
     def last_time(self) -> str | None:
@@ -80,7 +82,13 @@ class MonitorTenant:
 
     def parser(self, form: str, name: str) -> JsonLines | CsvLines:
         """A reader of lines."""
+        self._reads_lines(form)
         return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._named)
+
+    def _reads_lines(self, form: str) -> None:
+        """Lines of a form will come: those of JSON may bring further columns at any time."""
+        if self._chosen is not None and form == "json":
+            self._chosen.growing = True
 
     def log_parser(self, name: str) -> Any:
         """A log is read by policies only."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet.engine.live_filter import never_came
 from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError, option
 from hamlet.input.csvform import CsvForm
 from hamlet.input.input_schema import schema_of
@@ -216,7 +217,14 @@ class LiveChoice:
         The first time that counts, and the first that does not any more.
     time_column : str, optional
     time_unit : {'s', 'ms', 'us', 'ns'}
+
+    Attributes
+    ----------
+    growing : bool
+        Whether events may bring further columns, as lines of JSON do: what has not come is NULL.
     """
+
+    growing = False
 
     def __init__(
         self,
@@ -231,7 +239,7 @@ class LiveChoice:
         self._declared = {each.name: _arrow(each) for each in inputs if isinstance(each.type, ir.Scalar)}
         self._where, self._since, self._until = where, since, until
         self._column, self._unit = time_column, time_unit
-        self._types: dict[str, pa.DataType] | None = None
+        self._types: dict[str, pa.DataType] = {}
         self._filter: Filter | None = None
         self._times: Times | None = None
 
@@ -249,19 +257,21 @@ class LiveChoice:
         if self._where is None or not table.num_rows:
             return table
         words = words_of(self._where, table.schema.names)
-        types = {
-            each.name: self._declared.get(each.name, each.type)
-            for each in table.schema
-            if each.name in words or each.name in self._declared
-        }
+        given = {each.name: each.type for each in table.schema if each.name in words or each.name in self._declared}
+        types = {**(self._types if self.growing else {}), **given, **self._declared}
         time = time_column_of(table.schema.names, self._column, source)
         if self._filter is None or types != self._types:
             if time in self._declared:
                 words.discard(time)
-            self._types, self._filter = types, _filter_of(self._where, words, types, time)
-        arrays = {name: _cast(table.column(name), types[name]) for name in self._filter.columns}
+            self._types, self._filter = types, _filter_of(self._where, words, types, time, growing=self.growing)
+        arrays = {name: _cast(table.column(name), types[name]) for name in self._filter.columns if name in given}
         asked = pa.table({**arrays, time: pa.nulls(table.num_rows, pa.int64())}).combine_chunks()
         return table.filter(pa.chunked_array([self._filter.chosen(batch) for batch in asked.to_batches()]))
+
+    @property
+    def warnings(self) -> list[str]:
+        """That columns of the condition never came, a sentence each."""
+        return [] if self._filter is None else never_came(self._filter.unseen, self._types)
 
 
 def words_of(condition: str, names: Collection[str]) -> set[str]:
@@ -270,7 +280,9 @@ def words_of(condition: str, names: Collection[str]) -> set[str]:
     return words | {name for name in names if not re.fullmatch(r"\w+", name) and name in condition}
 
 
-def _filter_of(condition: str, words: set[str], types: Mapping[str, pa.DataType], time: str) -> Filter:
+def _filter_of(
+    condition: str, words: set[str], types: Mapping[str, pa.DataType], time: str, *, growing: bool = False
+) -> Filter:
     """A condition over columns of these types."""
     if time in words:
         raise OptionError(f"{option('where')} cannot speak of {time!r}, the time of a specification's events")
@@ -279,7 +291,7 @@ def _filter_of(condition: str, words: set[str], types: Mapping[str, pa.DataType]
     from hamlet.engine.where import Filter  # brings in the language of queries
 
     try:
-        return Filter(condition, schema_of(schema, SortKey(time), _NO_TYPE, "s"))
+        return Filter(condition, schema_of(schema, SortKey(time), _NO_TYPE, "s"), growing=growing)
     except WorkloadError as error:
         raise WorkloadError(map(_without_type, error.diagnostics)) from None
 

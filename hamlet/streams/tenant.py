@@ -111,6 +111,7 @@ class StreamTenant(MonitorTenant):
 
     def parser(self, form: str, name: str) -> Any:
         """A reader of lines."""
+        self._reads_lines(form)
         inputs, time = self.spec.inputs, self.monitor.options.time_column
         if form == "json":
             return _JsonEvents(self.monitor, inputs, name)
