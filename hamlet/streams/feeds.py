@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from hamlet.input.csvform import Dropped
+from hamlet.input.widening import merged_schema
 from hamlet.streams.clock import Times
 
 
@@ -33,12 +34,18 @@ class Feed:
     closed = True
     names: Sequence[str] | None = None
     has_header = False
-    guessed: Mapping[str, pa.DataType] | None = None  # of text, the types that its first values look like
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:
         """The columns with their types, None where text is read as what the inputs are; None before reading."""
         return None
+
+    def settled(self, is_read: Callable[[str], bool]) -> pa.Schema:
+        """The columns that are read, in types that hold for all events; null where none has a value."""
+        known = self.types
+        schemas = (each.schema for each in self.batches()) if known is None else [pa.schema(list(known.items()))]
+        read = (pa.schema([each for each in schema if is_read(each.name)]) for schema in schemas)
+        return merged_schema([(self.name, schema) for schema in read])
 
     def unreadable(self) -> dict[str, str]:
         """Columns of text whose first values are none of their input's type, and what was found there."""
@@ -107,6 +114,10 @@ class Around(Feed):
     def dropped(self) -> Dropped:
         """Rows that were left out."""
         return self._feed.dropped
+
+    def settled(self, is_read: Callable[[str], bool]) -> pa.Schema:
+        """The columns that are read, in types that hold for all events of the other feed."""
+        return self._feed.settled(is_read)
 
     def unreadable(self) -> dict[str, str]:
         """The columns that no input can be read from, with their types."""

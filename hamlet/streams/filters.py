@@ -65,20 +65,16 @@ class ChosenFeed(Around):
         known = {each.name for each in inputs}
         named = [replace(inputs[0], name=each, type=ir.Scalar("String")) for each in words_of(condition, ()) - known]
         plain = open_feed(source, [*inputs, *named], time_column=time_column, input_format=input_format, form=form)
-        types = _types_of(plain)
-        words = words_of(condition, types)
-        self._columns = {
-            name: each for name, each in types.items() if each is not None and (name in words or name in known)
-        }
-        more = [
-            replace(inputs[0], name=name, type=_scalar(kind))
-            for name, kind in self._columns.items()
-            if name not in known and name in words
-        ]
+        names = _names_of(plain)
+        words = words_of(condition, names)
+        time = time_column_of(names, time_column, plain.name)
+        besides = plain.settled(lambda name: name in words_of(condition, [name]) and name not in known | {time})
+        more = [replace(inputs[0], name=each.name, type=_scalar(each.type)) for each in besides]
         wanted = [*inputs, *more]
         super().__init__(open_feed(source, wanted, time_column=time_column, input_format=input_format, form=form))
-        read = {each.name: _arrow(each) for each in [*inputs, *more] if isinstance(each.type, ir.Scalar)}
-        time = time_column_of(list(types), time_column, self.name)
+        read = dict.fromkeys(names, pa.null())
+        read |= {each.name: _arrow(each) for each in wanted if isinstance(each.type, ir.Scalar)}
+        read |= {each.name: each.type for each in besides if pa.types.is_null(each.type)}
         if time in known:
             words.discard(time)
         self._filter = _filter_of(condition, words, read, time)
@@ -257,7 +253,7 @@ class LiveChoice:
         if self._where is None or not table.num_rows:
             return table
         words = words_of(self._where, table.schema.names)
-        given = {each.name: each.type for each in table.schema if each.name in words or each.name in self._declared}
+        given = {each.name: each.type if each.name in words else pa.null() for each in table.schema}
         types = {**(self._types if self.growing else {}), **given, **self._declared}
         time = time_column_of(table.schema.names, self._column, source)
         if self._filter is None or types != self._types:
@@ -323,13 +319,12 @@ def _without_type(error: Diagnostic) -> Diagnostic:
     return replace(error, hint=None if error.hint is None else error.hint.replace(f"{_NO_TYPE}, ", ""))
 
 
-def _types_of(feed: Feed) -> dict[str, pa.DataType | None]:
-    """The types of all columns; those of text as they look in the first lines, of JSON as in the first objects."""
-    if feed.types is None:
-        first = next(feed.batches(), None)
-        return {} if first is None else dict(zip(first.schema.names, first.schema.types, strict=True))
-    unknown = feed.guessed is not None and all(each is None for each in feed.types.values())
-    return dict(feed.guessed if unknown else feed.types)  # type: ignore[arg-type]
+def _names_of(feed: Feed) -> list[str]:
+    """The columns; of lines of JSON as far as the first show them."""
+    if feed.names is not None:
+        return list(feed.names)
+    first = next(feed.batches(), None)
+    return [] if first is None else list(first.schema.names)
 
 
 def _scalar(kind: pa.DataType) -> ir.Scalar:

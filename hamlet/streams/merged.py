@@ -6,7 +6,7 @@ open at once as overlap in time. What is out of order in a file stays so, for th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import Dropped
 from hamlet.input.hive import types_of
 from hamlet.input.missing import FileColumns, finding, lacking
-from hamlet.input.widening import is_text, joined
+from hamlet.input.widening import is_text, joined, merged_schema
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.monitor import time_column_of
@@ -79,7 +79,6 @@ class MergedFeed(Feed):
         self.name, self._feeds = name, feeds
         self.closed = all(each.closed for each in feeds)
         self.names = None if feeds[0].names is None else list(self._union(each.names or () for each in feeds))
-        self.guessed = feeds[0].guessed
         counts = [each.rows for each in feeds]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
         self._column, self._unit = time_column, time_unit
@@ -126,6 +125,10 @@ class MergedFeed(Feed):
         if known[0] is None:
             return None
         return {name: kind for each in reversed(known) if each is not None for name, kind in each.items()}
+
+    def settled(self, is_read: Callable[[str], bool]) -> pa.Schema:
+        """The columns that are read, in types that hold for all events of all files."""
+        return merged_schema([(each.name, each.settled(is_read)) for each in self._feeds])
 
     def unreadable(self) -> dict[str, str]:
         """The columns that no input can be read from, with their types."""
@@ -262,7 +265,7 @@ class FolderColumns(Feed):
             for name, text in values.items()
             if name not in own
         }
-        self.name, self.rows, self.closed, self.guessed = feed.name, feed.rows, feed.closed, feed.guessed
+        self.name, self.rows, self.closed = feed.name, feed.rows, feed.closed
         self.has_header = feed.has_header
         self.names = None if feed.names is None else [*feed.names, *self._values]
 
@@ -271,6 +274,11 @@ class FolderColumns(Feed):
         """The types of the columns, where they are known before the events are read."""
         found = self._feed.types
         return None if found is None else {**found, **{name: value.type for name, value in self._values.items()}}
+
+    def settled(self, is_read: Callable[[str], bool]) -> pa.Schema:
+        """The columns that are read, in types that hold for all events."""
+        own = [pa.field(name, value.type) for name, value in self._values.items() if is_read(name)]
+        return merged_schema([(self.name, pa.schema(own)), (self.name, self._feed.settled(is_read))])
 
     def unreadable(self) -> dict[str, str]:
         """The columns that no input can be read from, with their types."""

@@ -7,7 +7,7 @@ means that an event has no value (in a column of text only ``#``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from hamlet.input.json_line import object_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period, period_of
 from hamlet.input.row_groups import RowGroups
+from hamlet.input.widening import widen
 from hamlet.streams.clock import Times
 from hamlet.streams.feeds import Feed
 from hamlet.streams.merged import FolderColumns, MergedFeed
@@ -40,6 +41,12 @@ _CHUNK = 65_536
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
 _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 _NO_TIME = from_texts(["", "#"])  # fields of a CSV file that hold no time
+_FITTING = (
+    pa.null(),
+    pa.int64(),
+    pa.bool_(),
+    pa.float64(),
+)  # types of columns that no input declares, or they are text
 TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
 
 
@@ -141,7 +148,7 @@ class _Csv(Feed):
         if len(self._real) < len(found):
             raise DataError(f"{self.name}: {repeated_column([name.strip() for name in found])}")
         self.names = list(self._real)
-        self.guessed = {name: schema.field(real).type for name, real in self._real.items()}
+        self._guessed = {name: schema.field(real).type for name, real in self._real.items()}
         self._time = time_column_of(self.names, time_column, self.name)
         self._inputs = [each for each in inputs if each.name in self._real]
 
@@ -152,6 +159,22 @@ class _Csv(Feed):
     @property
     def dropped(self) -> Dropped:
         return self._dropped
+
+    def settled(self, is_read: Callable[[str], bool]) -> pa.Schema:
+        return pa.schema([(name, self._first_fitting(name)) for name in self._real if is_read(name)])
+
+    def _first_fitting(self, name: str) -> pa.DataType:
+        """The first type that holds for all values of a column, from the one on that its first block looks like."""
+        guess = self._guessed[name]
+        for kind in _FITTING[_FITTING.index(guess) :] if guess in _FITTING else ():
+            if kind == guess or widen(guess, kind) is not None:
+                try:
+                    for _ in self._read({self._real[name]: kind}):
+                        pass
+                    return kind
+                except DataError:
+                    continue
+        return pa.string()
 
     def _bad(self, row: pa_csv.InvalidRow) -> str:
         self._dropped.add(uneven_row(row.actual_columns, row.expected_columns, row.text))

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hamlet
 from hamlet.errors import DataError, WorkloadError
-from hamlet.streams import Monitor, Specification, run
+from hamlet.streams import Monitor, Specification, run, sources
 
 SPEC = Specification.parse("input a: Int64  output n := n.offset(by: -1).defaults(to: 0) + a  output b := a")
 Event = dict[str, Any]
@@ -151,3 +152,26 @@ def test_moments_and_durations_are_no_values(kind: str, value: Any) -> None:
         run(spec, [{"time": 0, "a": value}])
     with pytest.raises(WorkloadError, match=f"a is {kind}, and its column holds .*\n.*\n.*\nhint: times are no values"):
         run(spec, pa.table({"time": [0], "a": [value]}))
+
+
+def test_where_over_columns_that_no_input_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have the types that queries find in the same file: of all rows, and none where there is no value."""
+    monkeypatch.setattr(sources, "_BLOCK", 64)
+    monkeypatch.setattr(sources, "_CHUNK", 2)
+    spec = Specification.parse("input v: Int64\noutput a := v")
+    query = hamlet.Workload.parse("RETURN MIN(x.v) PATTERN A x WITHIN 1 s")
+    rows = {
+        "none.csv": "time,type,v,w\n1,A,1,\n2,A,2,\n",
+        "empty.csv": "time,type,v,w\n",
+        "late.csv": "time,type,v,w\n" + "1,A,0,\n" * 30 + "2,A,3,3\n3,A,4,2.5\n",
+        "late.json": '{"time":1,"type":"A","v":0}\n' * 3
+        + '{"time":2,"type":"A","v":3,"w":3}\n{"time":3,"type":"A","v":4,"w":2.5}\n',
+    }
+    for name, text in rows.items():
+        (tmp_path / name).write_text(text)
+        for where in ("w > 2", "w > 2.7 OR v = 1", "w = 1 OR v > 1"):
+            found = run(spec, tmp_path / name, values=True, where=where).rows()
+            expected = hamlet.run(query, tmp_path / name, where=where).rows()
+            assert [row["value"] for row in found] == [row["min_x_v"] for row in expected], (name, where)
+        with pytest.raises(WorkloadError, match="the input has no column 'ww'"):
+            run(spec, tmp_path / name, where="ww > 2")
