@@ -153,7 +153,8 @@ def open_path(
             return timed(reader, key) if drops else reader
         if kind == "csv":
             return CsvFile(path, key, type_column, form, known)
-        return JsonFile(path, key, known, drops=form is not None and form.drops)
+        form = form or CsvForm()
+        return JsonFile(path, key, known, texts=form.texts, drops=form.drops)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 

@@ -51,6 +51,8 @@ class JsonFile:
         else. Arrow's reader knows those of whole seconds only, and forgets their zones.
     known : mapping of str to pyarrow.DataType, optional
         Types of attributes in files that were read before: a value of another type is an error.
+    texts : sequence of str
+        Attributes that are text, also where it looks like times.
     drops : bool
         Whether bad lines (`hamlet.input.jsonbad`) are left out, in place of an error.
 
@@ -61,12 +63,19 @@ class JsonFile:
     """
 
     def __init__(
-        self, path: Path, key: SortKey, known: Mapping[str, pa.DataType] | None = None, *, drops: bool = False
+        self,
+        path: Path,
+        key: SortKey,
+        known: Mapping[str, pa.DataType] | None = None,
+        *,
+        texts: Sequence[str] = (),
+        drops: bool = False,
     ) -> None:
         self.name = str(path)
         self._bad: BadLines | None = None
         _, chunk = next(self._chunks(), (1, b""))
         self.key = key = key.among(first_names(chunk.split(b"\n", _MOST_LINES)[:_MOST_LINES]))
+        self._texts = frozenset(texts).difference(key.names)
         self._parsed: dict[str, pa.DataType] = {}  # columns that come as text: the timestamps that it means
         self._moments: dict[str, pa.DataType | None] = {}  # attributes that come as text, likewise; None: it is text
         self._seconds: set[str] = set()  # columns that a chunk holds as timestamps
@@ -196,6 +205,8 @@ class JsonFile:
             self._refuse_long_integers(table, chunk, line)
         for field in table.schema:
             known = self._types.get(field.name, pa.null())
+            if field.name in self._texts and pa.types.is_timestamp(field.type):
+                field = field.with_type(pa.string())
             wide = (widen_clocks if field.name == self.key.time else widen)(known, field.type)
             if wide is None and {is_text(known), is_text(field.type)} == {True, False}:
                 other = field.type if is_text(known) else known
@@ -233,7 +244,7 @@ class JsonFile:
     def _look_at_attributes(self, table: pa.Table) -> None:
         """See which attributes that come as text hold timestamps only."""
         for name, texts in zip(table.schema.names, table.columns, strict=True):
-            if name in self.key.names or self._moments.get(name, TIMES[0]) is None:
+            if name in self._texts or name in self.key.names or self._moments.get(name, TIMES[0]) is None:
                 continue
             if pa.types.is_timestamp(texts.type):
                 self._seconds.add(name)

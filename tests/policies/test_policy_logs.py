@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 
 from hamlet.errors import DataError
+from hamlet.input import jsonfile
 from hamlet.policies import Policy, run
 from hamlet.policies.logs.reader import LogFile
+from hamlet.policies.tenant import PolicyTenant
 
 SIGNATURE = {("p", 1): ["int"], ("q", 2): ["string", "float"], ("e", 0): [], ("b", 1): ["bool"], ("q", 1): ["int"]}
 GOOD = '@1 p(1)(2) q("a b",1.5)\n  (x, -2)\n@1 @2 e\n e() q(7); # c @9\n@3;\n@10 b(true)\n@11 e # tail'
@@ -124,6 +127,26 @@ def test_random_bytes_are_refused_or_read(tmp_path: Path) -> None:
                 read(tmp_path / "x.log", chunk_bytes=3)
         else:
             assert read(tmp_path / "x.log", chunk_bytes=3) == whole
+
+
+@pytest.mark.parametrize("days", [["2024-03-05"], ["2024-03-05", "2024-03-06T07:08:09Z"], ["2024-03-05 10:00:00.5"]])
+def test_strings_of_a_signature_are_text_in_json_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: list[str]
+) -> None:
+    """Where all of them look like times, in chunks of any size; a pipe's lines likewise."""
+    policy = Policy.parse("A(s)", "A(s: string)")
+    events = [{"time": place, "type": "A", "s": each} for place, each in enumerate([*days, days[0]])]
+    path = tmp_path / "e.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in events))
+    expected = [each["s"] for each in events]
+    lines = PolicyTenant([policy], {}).parser("json", "lines")
+    assert lines.parse(path.read_bytes()).column("s").to_pylist() == expected
+    for size in (1 << 23, 60):
+        monkeypatch.setattr(jsonfile, "_CHUNK", size)
+        for source in (path, [path, path]):
+            for bad_rows in ("error", "drop"):
+                found = run(policy, source, bad_rows=bad_rows)
+                assert {each["s"] for each in found.rows()} == set(expected), (size, source, bad_rows)
 
 
 def test_strings_of_a_signature_are_text_in_csv_whatever_they_look_like(tmp_path: Path) -> None:
