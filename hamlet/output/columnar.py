@@ -31,7 +31,7 @@ from hamlet.output.typed import typed_rows, typed_schema
 FORMATS = ("json", "csv", "parquet", "monpoly")
 EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
 _Null = TypeVar("_Null", str, None)
-_NATIVE = {"int64": "int", "double": "float", "float64": "float", "bool": "bool"}  # by Arrow's names and numpy's
+_NATIVE = {"int64": "int", "double": "float", "bool": "bool", "i8": "int", "f8": "float", "b1": "bool"}  # Arrow, numpy
 
 
 class Encoder:
@@ -120,12 +120,12 @@ class CsvEncoder(Encoder):
     """CSV with a header."""
 
     def __init__(self, lead: Mapping[str, str], header: Sequence[str]) -> None:
-        self._lead = {name: _csv_field(value) for name, value in lead.items()}
+        self._lead = {name: csv_field(value) for name, value in lead.items()}
         self._header = list(header)
 
     def head(self) -> str:
         """The names of the columns; nothing where these would have been known by the first row."""
-        return ",".join(map(_csv_field, self._header)) + "\n" if self._header else ""
+        return ",".join(map(csv_field, self._header)) + "\n" if self._header else ""
 
     def lines(self, rows: Rows) -> str:
         """A line per row."""
@@ -214,7 +214,7 @@ class MonpolyEncoder(Encoder):
 
 def _native(column: Any) -> str | None:
     """What values are that can be written as they are, int64, doubles or Booleans; None where they are texts."""
-    return _NATIVE.get(str(column.dtype if isinstance(column, np.ndarray) else column.type))
+    return _NATIVE.get(column.dtype.str[1:] if isinstance(column, np.ndarray) else str(column.type))
 
 
 class _Told:
@@ -228,14 +228,20 @@ class _Told:
 
     def tell(self, column: Any, texts: Callable[[Any], list[str]], finite: bool = False) -> None:
         """One more, as it is or as texts; of doubles perhaps only where all are finite."""
+        if isinstance(column, list):  # these are texts already
+            self._put("text", column, None)
+            return
         kind = _native(column)
         values: Any = None if kind is None else values_of(column)
         if kind is None or (finite and kind == "float" and not np.isfinite(values).all()):
             kind, values, missing = "text", texts(column), None
         else:
             missing = where_null(column)
+        self._put(kind, values.view(np.uint8) if kind == "bool" else values, missing)
+
+    def _put(self, kind: str, values: Any, missing: npt.NDArray[np.bool_] | None) -> None:
         self.kinds.append(kind)
-        self.values.append(values.view(np.uint8) if kind == "bool" else values)
+        self.values.append(values)
         self.missing.append(None if missing is None else missing.view(np.uint8))
 
     def whole(self) -> Columns:
@@ -279,7 +285,7 @@ def _texts(column: Any, value_text: Callable[[Any], str], null: _Null) -> list[s
         texts = [null if value is None else value_text(value) for value in coded.dictionary.to_pylist()]
         return [null if code is None else texts[code] for code in coded.indices.to_pylist()]
     if pa.types.is_nested(kind) and not pa.types.is_union(kind):
-        whole = _csv_field if value_text is _csv_value else str
+        whole = csv_field if value_text is _csv_value else str
         return [null if each is None else whole(each) for each in _nested_texts(column)]
     return [null if value is None else value_text(value) for value in column.to_pylist()]
 
@@ -327,7 +333,7 @@ def _json_value(value: Any) -> str:
 
 
 def _csv_value(value: Any) -> str:
-    return _csv_field(_value_text(value)) if isinstance(value, str) else _value_text(value)
+    return csv_field(_value_text(value)) if isinstance(value, str) else _value_text(value)
 
 
 def _value_text(value: Any) -> str:
@@ -358,7 +364,8 @@ def _monpoly_value(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _csv_field(text: str) -> str:
+def csv_field(text: str) -> str:
+    """A text as a field of CSV, in quotes where it needs them."""
     if not text or text != text.strip() or any(mark in text for mark in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -77,6 +77,18 @@ class Values:
             found = [value if there else None for value, there in zip(found, self.valid.tolist(), strict=True)]
         return found if self.places is None else [found[place] for place in self.places.tolist()]
 
+    def __len__(self) -> int:
+        return len(self.data if self.places is None else self.places)
+
+    def plain(self) -> npt.NDArray[Any] | None:
+        """The values as an array, masked where there is NULL; None where they are not numbers as they stand."""
+        if not isinstance(self.data, np.ndarray) or self.objects is not None or self.present is not None:
+            return None
+        found, valid = self.data, self.valid
+        if self.places is not None:
+            found, valid = found[self.places], None if valid is None else valid[self.places]
+        return found if valid is None or valid.all() else np.ma.MaskedArray(found, ~valid)
+
     def at(self, row: int) -> Any:
         """The value of one row, as `tolist` has it."""
         place = row if self.places is None else int(self.places[row])

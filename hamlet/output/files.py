@@ -130,7 +130,7 @@ def part_file(
         file.write(encoder.head())
 
         def write_lines(rows: QueryRows) -> int:
-            file.writelines(encoder.each(rows))
+            file.writelines(encoder.pieces(rows))
             return 0
 
         yield write_lines
@@ -159,4 +159,4 @@ def stream_out(results: Results, stream: TextIO, output_format: str = "json") ->
     for place, part in enumerate(results.parts):
         encoder = query_text(output_format, lambda clock=part.clock: clock, [*EDGES, *names], lead=True)  # type: ignore[misc]
         stream.write("" if place else encoder.head())
-        stream.writelines(encoder.each(part.rows))
+        stream.writelines(encoder.pieces(part.rows))

@@ -10,31 +10,111 @@ import datetime
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 
 from hamlet.errors import OptionError
-from hamlet.language.schema import Clock
-from hamlet.output.columnar import Encoder
+from hamlet.language.schema import NO_TIME, Clock
+from hamlet.output.columnar import CsvEncoder, Encoder, JsonEncoder, csv_field
+from hamlet.output.components import Values
 from hamlet.output.digits import number_text, seconds_text
+from hamlet.output.numbers import BeyondDoubles, Integers, Runs
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.time_text import time_text
 
+_LONG = {int, Decimal}  # what numbers that no array holds are
 EDGES = ("window_start", "window_end")
 
 
-class QueryText(Encoder):
-    """An encoder for the rows of a query."""
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How values are written: those that are told, and NULL."""
 
-    def each(self, rows: QueryRows) -> Iterator[str]:
-        """A line per row."""
-        raise NotImplementedError
+    value: Callable[[Any, ResultColumn], str]
+    edge: Callable[[int, Clock], str]
+    null: str
+
+    def edges(self, runs: Runs, clock: Clock) -> list[str]:
+        """Edges of windows, the null where there is no time."""
+        texts = [self.null if edge == NO_TIME else self.edge(edge, clock) for edge in runs.values.tolist()]
+        return list(chain.from_iterable(map(repeat, texts, runs.counts.tolist())))
+
+    def values(self, values: Values, column: ResultColumn) -> Any:
+        """A column as an encoder takes it: an array of numbers that stand for themselves, or texts."""
+        plain = values.plain()
+        if plain is not None:
+            return plain
+
+        def text(value: Any) -> str:
+            return self.value(value, column)
+
+        if isinstance(values.data, (Integers, BeyondDoubles)):
+            found = values.tolist()
+            return [
+                number_text(each) if type(each) in _LONG else self.null if each is None else text(each)
+                for each in found
+            ]
+        if values.objects is not None and len(values.objects) <= len(values):  # each text is made once
+            texts = [self.null if each is None else text(each) for each in values.objects]
+            found = replace(values, objects=texts).tolist()
+            return [self.null if each is None else each for each in found]
+        return [self.null if each is None else text(each) for each in values.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Some rows, with as much of the face of `pyarrow.RecordBatch` as encoders read."""
+
+    column_names: list[str]
+    columns: list[Any]
+    num_rows: int
+
+    def column(self, name: str) -> Any:
+        """The column of a name."""
+        return self.columns[self.column_names.index(name)]
+
+
+class QueryText(Encoder):
+    """An encoder for the rows of a query.
+
+    Parameters
+    ----------
+    form : _Form
+    encoder : callable
+        Gives what joins the columns of a query to lines.
+    clock : callable
+    head : str
+        What stands before the first row.
+    """
+
+    def __init__(
+        self, form: _Form, encoder: Callable[[QueryRows], Encoder], clock: Callable[[], Clock], head: str = ""
+    ) -> None:
+        self._form, self._encoder, self._clock, self._head = form, encoder, clock, head
+        self._encoders: dict[str, Encoder] = {}  # of queries
+
+    def head(self) -> str:
+        """What stands before the first row."""
+        return self._head
+
+    def pieces(self, rows: QueryRows) -> Iterator[str]:
+        """The text of each piece of the rows."""
+        clock, encoder = self._clock(), self._encoders.get(rows.name)
+        if encoder is None:
+            encoder = self._encoders[rows.name] = self._encoder(rows)
+        names = [*EDGES, *(each.name for each in rows.columns)]
+        for piece in rows.pieces:
+            edges = [self._form.edges(runs, clock) for runs in (piece.starts, piece.ends)]
+            values = map(self._form.values, piece.values, rows.columns)
+            yield encoder.lines(_Columns(names, [*edges, *values], len(piece.starts)))
 
     def lines(self, rows: QueryRows) -> str:
         """The text of rows."""
-        return "".join(self.each(rows))
+        return "".join(self.pieces(rows))
 
 
 def query_text(
@@ -65,58 +145,21 @@ def query_text(
         If the format cannot be text.
     """
     if output_format == "json":
-        return _Json(clock, lead)
+
+        def json_lines(rows: QueryRows) -> Encoder:
+            names = [*EDGES, *(each.name for each in rows.columns)]
+            return JsonEncoder(names, {"query": rows.name} if lead else {}, sparse=False)
+
+        return QueryText(_JSON, json_lines, clock)
     if output_format == "csv":
-        return _Csv(clock, header if header is not None else [*(["query"] if lead else []), *columns])
+        fields = list(header) if header is not None else [*(["query"] if lead else []), *columns]
+        head = CsvEncoder({}, fields).head()
+        return QueryText(_CSV, lambda rows: CsvEncoder({"query": rows.name}, fields), clock, head)
     raise OptionError(f"rows of queries are written as json or csv, not as {output_format}")
 
 
-class _Json(QueryText):
-    def __init__(self, clock: Callable[[], Clock], lead: bool) -> None:
-        self._clock, self._lead = clock, lead
-
-    def each(self, rows: QueryRows) -> Iterator[str]:
-        """A line per row."""
-        # json.dumps cannot write long integers, so numbers are put between the parts that it wrote.
-        clock = self._clock()
-        query = f'"query": {_json_text(rows.name)}, ' if self._lead else ""
-        keys = [f", {_json_text(column.name)}: " for column in rows.columns]
-        quoted = '"' if clock.is_timestamp else ""
-        window, head = None, ""
-        for row in rows.rows:
-            if window != row[:2] or not head:  # many rows are of one window
-                window = row[:2]
-                start, end = ("null" if edge is None else f"{quoted}{edge}{quoted}" for edge in _edges(row, clock))
-                head = f'{{{query}"window_start": {start}, "window_end": {end}'
-            parts = [head]
-            for key, column, value in zip(keys, rows.columns, row[2:], strict=True):
-                parts += key, _json_value(value, column)
-            yield "".join(parts) + "}\n"
-
-
-class _Csv(QueryText):
-    def __init__(self, clock: Callable[[], Clock], header: Sequence[str]) -> None:
-        self._clock, self._header = clock, list(header)
-
-    def head(self) -> str:
-        """The names of the columns."""
-        return _csv_line(self._header)
-
-    def each(self, rows: QueryRows) -> Iterator[str]:
-        """A line per row."""
-        clock, columns = self._clock(), rows.columns
-        known = {name: place for place, name in enumerate(["query", *EDGES, *(each.name for each in columns)])}
-        places = [known.get(name, -1) for name in self._header]
-        for row in rows.rows:
-            own = map(_text, row[2:], columns)
-            values = [rows.name, *_edges(row, clock), *own, None]
-            yield _csv_line([values[place] for place in places])
-
-
-def _edges(row: tuple[Any, ...], clock: Clock) -> tuple[str | None, str | None]:
-    """Beginning and end of a row's window as text; None where the window has no edges."""
-    start, end = (None if edge is None else time_text(edge, clock) for edge in row[:2])
-    return start, end
+def _json_edge(edge: int, clock: Clock) -> str:
+    return f'"{time_text(edge, clock)}"' if clock.is_timestamp else time_text(edge, clock)
 
 
 def _json_text(text: str) -> str:
@@ -124,24 +167,21 @@ def _json_text(text: str) -> str:
 
 
 def _json_value(value: Any, column: ResultColumn) -> str:
-    kind = type(value)
-    if kind is int or (kind is float and math.isfinite(value)):
-        return number_text(value)
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+    if isinstance(value, float) and not math.isfinite(value):
         return "null"
-    if isinstance(value, str):
-        return _json_text(value)
     text = _plain_text(value, column)
     numbers = (bool, int, float, Decimal, datetime.timedelta, np.timedelta64)
     return text if isinstance(value, numbers) else _json_text(text)
 
 
-def _text(value: Any, column: ResultColumn) -> str | None:
-    return None if value is None else _plain_text(value, column)
+def _csv_value(value: Any, column: ResultColumn) -> str:
+    return csv_field(_plain_text(value, column))
 
 
 def _plain_text(value: Any, column: ResultColumn) -> str:
     """A value other than NULL as text, without quotes."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Decimal) and column.kind == "attribute":
@@ -153,14 +193,5 @@ def _plain_text(value: Any, column: ResultColumn) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _csv_line(fields: Sequence[str | None]) -> str:
-    """Fields as a line."""
-    return ",".join(map(_csv_field, fields)) + "\n"
-
-
-def _csv_field(text: str | None) -> str:
-    if text is None:
-        return ""
-    if not text or text != text.strip() or any(mark in text for mark in ',"\r\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+_JSON = _Form(_json_value, _json_edge, "null")
+_CSV = _Form(_csv_value, time_text, "")

@@ -16,6 +16,7 @@ Scaled = tuple[float, int]
 
 ZERO: Scaled = (0.0, 0)
 _STEP = 512
+_BITS = 2.0**53
 _WIDE = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 _SHOWN = decimal.Context(prec=17, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
@@ -73,12 +74,13 @@ def presented(a: Scaled) -> float | Decimal:
             return math.ldexp(*a)
         except OverflowError:
             pass
-    return _SHOWN.plus(_WIDE.multiply(Decimal(a[0]), _power(a[1])))
+    fraction, shift = math.frexp(a[0])  # a double as decimal digits is long, and its 53 bits alone are not
+    return _SHOWN.multiply(int(fraction * _BITS), _WIDE.multiply(_power(a[1]), _power(shift - 53)))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _power(exponent: int) -> Decimal:
-    """2^e, which the rows of a window have in common."""
+    """2^e, which many rows of a window have in common."""
     return _WIDE.power(Decimal(2), exponent)
 
 
