@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError
 from hamlet.frontend.reports import Reports
-from hamlet.patterns.automaton._walk import Matches, Table
+from hamlet.patterns.automaton._walk import Matches, Table, walk
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Navigation
-from hamlet.patterns.match.evaluate import SKIPS, Meaning, labelled, matches_of, points_of, skip_members
+from hamlet.patterns.match.evaluate import Meaning, check_skip, kernel_table, labelled, points_of
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.labelled import Labelled, Numbers, Points, count, target
 from hamlet.patterns.match.measures import members_of
@@ -113,7 +113,8 @@ class ClauseTask:
             for name, each in self.layout.masks.items()
         }
         horizon = _horizon(table, borders) if self.meaning.within is not None else np.zeros(0, np.int64)
-        matches = matches_of(self.meaning, ordered, masks, horizon, reports, self._searched(table, ordered, horizon))
+        matches = self._matches(table, ordered, kernel_table(self.meaning, masks), horizon, reports)
+        check_skip(self.meaning, ordered, reports, matches)
         given = self._given(table, labelled(self.meaning, matches, ordered))
         yield from given.to_batches(max_chunksize=1 << 16)
 
@@ -125,30 +126,24 @@ class ClauseTask:
         host.execute(f"CREATE TABLE {_ROWS} AS FROM hamlet_given")
         return host
 
-    def _searched(self, table: pa.Table, ordered: TaskRows, horizon: Numbers) -> Callable[[Table], Matches]:
-        meaning, skip = self.meaning, SKIPS[self.meaning.clause.skip]
-        member, reports = skip_members(meaning.clause), Reports(self.text, self.source)
-
-        def asking(steps: Table) -> Matches:
-            return search(self.asked, ordered, steps, horizon, skip, member, reports, self.max_steps, "hamlet_asking")
-
-        def natively(steps: Table) -> Matches:
-            assert self.layout.native is not None
-            tables, programs = self.layout.native
-            codes: dict[str, int] = {}
-            tables.columns = [numbers_of(table.column(name), kind, codes) for name, kind in self.layout.numbers]
-            known = tables, programs
-            found = Searching(meaning, ordered, steps, horizon, reports, self.max_steps, "", True, known)
-            try:
-                return found.run(skip, member)
-            except OverflowError:
-                span = meaning.clause.span
-                raise DataError(
-                    f"{self.source}: {reports.place(span)}: a condition computes an integer that needs more than 64 "
-                    "bits; cast what it adds or multiplies: CAST(x AS DOUBLE)"
-                ) from None
-
-        return natively if self.asked is None else asking
+    def _matches(self, table: pa.Table, ordered: TaskRows, steps: Table, horizon: Numbers, reports: Reports) -> Matches:
+        meaning = self.meaning
+        if not meaning.reads_labels:
+            return walk(steps, meaning.program.start, ordered.borders, horizon, *meaning.skip)
+        if self.asked is not None:
+            return search(self.asked, ordered, steps, horizon, reports, self.max_steps, "hamlet_asking")
+        assert self.layout.native is not None
+        tables, programs = self.layout.native
+        codes: dict[str, int] = {}
+        tables.columns = [numbers_of(table.column(name), kind, codes) for name, kind in self.layout.numbers]
+        known = tables, programs
+        try:
+            return Searching(meaning, ordered, steps, horizon, reports, self.max_steps, "", known=known).run()
+        except OverflowError:
+            raise DataError(
+                f"{self.source}: {reports.place(meaning.clause.span)}: a condition computes an integer that needs more "
+                "than 64 bits; cast what it adds or multiplies: CAST(x AS DOUBLE)"
+            ) from None
 
     # What is given.
 

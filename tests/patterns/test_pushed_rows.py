@@ -573,7 +573,7 @@ def test_partitions_without_rows_are_forgotten() -> None:
                 found += matcher.push(pa.Table.from_pylist(rows[place : place + size], schema))
             assert (matcher._direct is None) == (size == 5000)
             matcher._as_tables()
-            assert len(matcher._partitions) <= kept
+            assert len(matcher._tables.partitions) <= kept
             assert sorted(map(str, found + matcher.close())) == sorted(map(str, expected))
 
 

@@ -25,11 +25,12 @@ from hamlet.patterns.automaton._live import Live, Partition
 from hamlet.patterns.match.direct_conditions import compile_conditions
 from hamlet.patterns.match.direct_rows import RowForm, compile_rows
 from hamlet.patterns.match.direct_times import EXACT, Times, times_of
-from hamlet.patterns.match.evaluate import SKIPS, arrays_of, skip_members
+from hamlet.patterns.match.evaluate import arrays_of, reach_of
 
 if TYPE_CHECKING:
     from hamlet.input.ticks import Lateness
     from hamlet.patterns.match.evaluate import Meaning
+    from hamlet.patterns.match.in_tables import Progress
     from hamlet.patterns.match.leading_time import LeadingTime
 
 # Rows of a push up to which they are taken one by one (3 to 8 us each; a batch in the host takes 20 ms and more), and
@@ -350,10 +351,6 @@ class Direct:
             found = self.parts[key] = Partition(self._live)
         return found
 
-    def take(self, part: Partition, row: tuple[Any, ...], time: Any) -> None:
-        """A row before which no other comes any more."""
-        part.take(row, time, self._values(row))
-
     def release(self) -> list[tuple[tuple[Any, ...], Partition, list[Match], tuple[int, int] | None]]:
         """Match the rows that no other comes before any more; gives partitions with matches, or where one cannot go on.
 
@@ -407,25 +404,20 @@ class Direct:
         size = rows * (_ROW_BYTES + _CELL_BYTES * len(self.columns.schema.names))
         return rows, size + sum(part.size for part in self.parts.values())
 
-    def fill(
-        self, entries: Sequence[tuple[tuple[Any, ...], Sequence[tuple[Any, ...]], tuple[int, int, int, bool]]]
-    ) -> None:
-        """Take partitions as tables keep them: key, rows in order, and the first start, the rows that lie in matches,
-        the matches so far, and whether the first row is the partition's first.
-        """
-        for key, rows, front in entries:
-            part = self.part(key)
-            for row in rows:
-                self.take(part, row, self.time(row))
-            part.start, part.covered, part.number, part.begins = front
-            self.settled(key, part)
+    def fill(self, key: tuple[Any, ...], rows: Sequence[tuple[Any, ...]], progress: Progress) -> None:
+        """Take a partition as tables keep it, its rows in order."""
+        part = self.part(key)
+        for row in rows:
+            part.take(row, self.time(row), self._values(row))
+        part.start, part.covered = progress.decided, progress.covered
+        part.number, part.begins = progress.number, progress.begins
+        self.settled(key, part)
 
 
 def direct_of(
     meaning: Meaning,
     given: pa.Schema,
     schema: pa.Schema,
-    reach: tuple[int, tuple[int, int]],
     leading: tuple[LeadingTime, Lateness] | None,
     outer: str,
     max_steps: int,
@@ -437,14 +429,12 @@ def direct_of(
     meaning : Meaning
     given, schema : pyarrow.Schema
         What is pushed, and what the host makes of it.
-    reach : (int, (int, int))
-        How many rows back anything reads, and how many ahead conditions and measures do.
     leading : (LeadingTime, lateness), or None
     outer : str
         The statement around the clause.
     max_steps : int
     """
-    clause, (back, ahead) = meaning.clause, reach
+    clause, (back, ahead) = meaning.clause, reach_of(meaning)
     columns = _columns(meaning, given, schema)
     if columns is None or meaning.program.counts or back + max(ahead) > _FAR:
         return None
@@ -468,8 +458,7 @@ def direct_of(
         conditions.cells,
         conditions.back,
         ahead[0],
-        SKIPS[clause.skip],
-        skip_members(clause),
+        *meaning.skip,
         within,
         conditions.searching,
         ahead[1],

@@ -98,7 +98,7 @@ def compile_conditions(meaning: Meaning, places: Mapping[str, int], schema: pa.S
             searching = members, slots, sums, found[1], keep, found[0].all_labels
     except (UnknownError, OverflowError):
         return None
-    programs += [None] * (not programs)  # as many as `skip_members` has
+    programs += [None] * (not programs)  # as many as `Meaning.skip` has
     return Conditions(
         programs + rows.columns, len(rows.reads), rows.back, searching, _values(rows.reads, schema), rows.texts
     )

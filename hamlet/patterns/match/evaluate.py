@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from hamlet.patterns.match.search import Searching, search
 
 _NAME = r'(?:[^\W\d]\w*|"(?:[^"]|"")+"|`[^`]+`)'
 _QUALIFIED = re.compile(rf"\A(?:{_NAME}\s*\.\s*)+(?={_NAME}\Z)")
-SKIPS = {"past": 0, "next": 1, "first": 2, "last": 3}
+_SKIPS = {"past": 0, "next": 1, "first": 2, "last": 3}
 
 
 @dataclass
@@ -90,6 +91,14 @@ class Meaning:
         """Whether a partition is remembered by more than its rows: by the number of its matches, or by ``^``."""
         reads = [*self.measures, *(each.read for each in self.conditions.values())]
         return any(each.reads_number for each in reads) or AT_START in self.program.kinds
+
+    @cached_property
+    def skip(self) -> tuple[int, npt.NDArray[np.uint8]]:
+        """What follows a match, as the kernel takes it: how, and by variable whether it is skipped to."""
+        member = np.zeros(max(1, len(self.clause.variables)), np.uint8)
+        if self.clause.skip_to is not None:
+            member[members_of(self.clause, [self.clause.skip_to])] = 1
+        return _SKIPS[self.clause.skip], member
 
     def order_texts(self) -> list[str]:
         """The items of ORDER BY, each in a form of its own."""
@@ -191,7 +200,7 @@ def evaluate(
     ordered = shared.tables[key]
     try:
         matches = shared.matches(meaning, key, ordered) or find(meaning, ordered, reports, max_steps, name)
-        _check_skip(meaning, ordered, reports, matches)
+        check_skip(meaning, ordered, reports, matches)
     except Failed:
         with contextlib.suppress(Failed):  # the mistakes of measures are said in the same go
             rows_of(meaning, ordered, labelled(meaning, Matches(), ordered), name, reports)
@@ -245,18 +254,15 @@ def find(meaning: Meaning, ordered: Ordered, reports: Reports, max_steps: int, n
     except Failed:
         if meaning.reads_labels:  # the mistakes of other conditions are said in the same go
             nothing = np.zeros(0, np.int64)
-            Searching(meaning, ordered, kernel_table(meaning, {}), nothing, reports, max_steps, name, True)
+            Searching(meaning, ordered, kernel_table(meaning, {}), nothing, reports, max_steps, name)
         raise
-    horizon = horizon_of(meaning, ordered, reports)
-
-    def searched(table: Table) -> Matches:
-        skip, member = SKIPS[meaning.clause.skip], skip_members(meaning.clause)
-        return search(meaning, ordered, table, horizon, skip, member, reports, max_steps, name)
-
-    return matches_of(meaning, ordered, masks, horizon, reports, searched)
+    horizon, table = horizon_of(meaning, ordered, reports), kernel_table(meaning, masks)
+    if meaning.reads_labels:
+        return search(meaning, ordered, table, horizon, reports, max_steps, name)
+    return walk(table, meaning.program.start, ordered.borders, horizon, *meaning.skip)
 
 
-def _check_skip(meaning: Meaning, ordered: Ordered, reports: Reports, found: Matches) -> None:
+def check_skip(meaning: Meaning, ordered: Ordered, reports: Reports, found: Matches) -> None:
     """Raise DataError where a match has no row to skip to."""
     if found.error is not None:
         raise DataError(skip_message(meaning, ordered, reports, *found.error))
@@ -268,31 +274,6 @@ def kernel_table(meaning: Meaning, masks: Mapping[str, npt.NDArray[np.uint8]]) -
     kinds, first, second, variables = arrays_of(meaning.program)
     bounds = np.array(meaning.program.bounds, np.int64).reshape(-1, 2)
     return Table(kinds, first, second, variables, listed, meaning.clause.within is not None, bounds)
-
-
-def matches_of(
-    meaning: Meaning,
-    ordered: Ordered,
-    masks: Mapping[str, npt.NDArray[np.uint8]],
-    horizon: npt.NDArray[np.int64],
-    reports: Reports,
-    searched: Callable[[Table], Matches],
-) -> Matches:
-    """All matches of a clause; `searched` finds them where conditions read labels.
-
-    Raises
-    ------
-    DataError
-        If a match has no row to skip to.
-    """
-    clause, table = meaning.clause, kernel_table(meaning, masks)
-    if meaning.reads_labels:
-        found = searched(table)
-    else:
-        skip, member = SKIPS[clause.skip], skip_members(clause)
-        found = walk(table, meaning.program.start, ordered.borders, horizon, skip, member)
-    _check_skip(meaning, ordered, reports, found)
-    return found
 
 
 def near_texts(meaning: Meaning, ordered: Ordered) -> dict[str, str]:
@@ -317,14 +298,6 @@ def arrays_of(program: Program) -> list[npt.NDArray[np.int32]]:
     """The program as the kernel takes it."""
     columns = (program.kinds, program.first, program.second, program.variables)
     return [np.array(each, np.int32) for each in columns]
-
-
-def skip_members(clause: Clause) -> npt.NDArray[np.uint8]:
-    """By variable, whether AFTER MATCH skips to it; shape (variables,)."""
-    member = np.zeros(max(1, len(clause.variables)), np.uint8)
-    if clause.skip_to is not None:
-        member[members_of(clause, [clause.skip_to])] = 1
-    return member
 
 
 def horizon_of(meaning: Meaning, ordered: Ordered, reports: Reports) -> npt.NDArray[np.int64]:

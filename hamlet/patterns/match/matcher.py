@@ -1,19 +1,17 @@
 """Row patterns continuously: rows come in batches, a match is given once no later row can change it.
 
-What is kept of a partition are the rows from the first start on that is not decided, and those before it that PREV may
-still read. With each batch the kept rows are matched as far as they decide: a start waits while its preferred way
-reaches the end of the rows that are known.
+Rows are kept in tables of the host (`in_tables`), or, as long as few come at a time and the kernel has all that their
+conditions ask, one by one (`direct`). Saves are of tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from datetime import date, timedelta
 from typing import Any, Unpack, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.checkpoint.columns import BlobWriter
@@ -31,70 +29,33 @@ from hamlet.errors import (
 from hamlet.frontend.reports import Reports
 from hamlet.input.readers import table_of
 from hamlet.patterns.automaton._live import Partition
-from hamlet.patterns.automaton._walk import Matches, walk_on
+from hamlet.patterns.automaton._walk import Matches
 from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Script
 from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.direct import FEW, STILL_FEW, Direct, Intake, direct_of, table_of_rows
 from hamlet.patterns.match.direct_times import NoTimeError
 from hamlet.patterns.match.evaluate import (
-    SKIPS,
     Meaning,
     Shared,
-    check_duration,
     distinct_names,
     evaluate,
-    kernel_table,
-    labelled,
-    near_masks,
-    ordered_rows,
-    reach_of,
-    register_rows,
-    skip_members,
     skip_message,
 )
-from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.host import Host, HostError
+from hamlet.patterns.match.in_tables import InTables, Progress
 from hamlet.patterns.match.keys import key_of, key_texts
 from hamlet.patterns.match.leading_time import LeadingTime, reads_table
-from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.run import StatementRun, parsed, tables_read
-from hamlet.patterns.match.search import Searching
 from hamlet.patterns.match.streamed import beyond_stream, unreadable
 from hamlet.patterns.options import MatcherOptions, Options
 from hamlet.runtime.monitor import Monitor, Row
 from hamlet.runtime.options import made_of, takes
-from hamlet.runtime.reorder_buffer import bytes_of_parts, late_error
+from hamlet.runtime.reorder_buffer import late_error
 from hamlet.runtime.sizes import bytes_of, size_text
 
-_FOREVER = 2**62
-_PARTITION_BYTES = 300  # of what is known of a partition, beside its rows
-_COPIES = 6  # of rows in tables, while the host orders them and evaluates conditions; measured beside what was resident
 _FIELDS = ("options", "schema", "pending", "live", "mark", "partitions", "counts")
-
-
 _OF_DAMAGE = (pa.ArrowException, OSError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
-
-
-@dataclass
-class _Partition:
-    """What is known of a partition beside its rows.
-
-    Attributes
-    ----------
-    decided : int
-        Rows at the front of those kept that no match begins at any more.
-    covered : int
-        Rows at the front that lie in a match or have been shown.
-    number : int
-        Matches so far.
-    begins : bool
-        Whether the first row that is kept is the partition's first.
-    """
-
-    decided: int = 0
-    covered: int = 0
-    number: int = 0
-    begins: bool = True
 
 
 class Matcher(Monitor):
@@ -155,9 +116,6 @@ class Matcher(Monitor):
         self._table_name = self._one_table(self._script)
         self._host = Host({self._table_name: schema.empty_table()})
         self._read(self._script)
-        self._back, self._ahead = reach_of(self._meaning)
-        self._partitions: dict[str, _Partition] = {}
-        self._mark: Any = None  # no row before it comes any more
         self._counts = {"events": 0, "late_events": 0, "rows": 0}
         self.rows_schema = self._shown_schema()  # with all that the host says against the text
         empty = self._sourced(schema.empty_table())
@@ -165,7 +123,7 @@ class Matcher(Monitor):
         self._time = LeadingTime(order[0].text, self._time_of(empty), chosen.time_unit) if order else None
         if self._time is not None:
             self._time.earlier("t", chosen.lateness)  # which is refused where it cannot be
-        self._pending = self._live = empty
+        self._tables = InTables(self._meaning, self._host, self._reports, chosen, self._time, empty, self._seen_through)
         self._direct: Direct | None = None  # what takes rows one by one, while it does
         self._intake = Intake(schema, empty.schema)
         self._spare = self._made_direct() if reads_table(self._sql, self._meaning.clause) else None
@@ -218,8 +176,8 @@ class Matcher(Monitor):
 
     def _made_direct(self) -> Direct | None:
         leading = None if self._time is None else (self._time, self.options.lateness)
-        reach, outer = (self._back, self._ahead), self._run._translate(self._outer)
-        return direct_of(self._meaning, self._schema, self._live.schema, reach, leading, outer, self.options.max_steps)
+        schema, outer = self._tables.live.schema, self._run._translate(self._outer)
+        return direct_of(self._meaning, self._schema, schema, leading, outer, self.options.max_steps)
 
     def _shown_schema(self) -> pa.Schema:
         """The columns of the rows that are given; what the host says against expressions is an error now."""
@@ -271,7 +229,8 @@ class Matcher(Monitor):
     def seen(self) -> Any:
         """The time before which no row may come any more, None where there is none yet."""
         self._as_tables()
-        return None if self._mark is None else self._mark.as_py()
+        mark = self._tables.mark
+        return None if mark is None else mark.as_py()
 
     def explain(self) -> str:
         """How it runs: the text of ``hamlet explain``."""
@@ -292,12 +251,7 @@ class Matcher(Monitor):
     def _held(self) -> tuple[int, int]:
         if self._direct is not None:
             return self._direct.held()
-        return self._pending.num_rows + self._live.num_rows, sum(self._kept_bytes())
-
-    def _kept_bytes(self) -> tuple[int, int]:
-        """Bytes of the rows that wait, and of those of matches that may go on, with what it takes to match them."""
-        waiting, live = (bytes_of_parts(each.to_batches()) for each in (self._pending, self._live))
-        return waiting, _COPIES * live + _PARTITION_BYTES * len(self._partitions)
+        return self._tables.rows, sum(self._tables.nbytes())
 
     def _push(self, events: Any) -> list[Row]:
         table = None
@@ -312,13 +266,11 @@ class Matcher(Monitor):
                 return given
         self._as_tables()
         rows = self._sourced(_table(events, self._schema) if table is None else table)
-        taken, mark = self._timed(rows)
+        taken, mark = self._tables.timed(rows, self._counts["events"])
         with self._working():
             self._counts["events"] += rows.num_rows
             self._counts["late_events"] += rows.num_rows - taken.num_rows
-            self._pending = pa.concat_tables([self._pending, taken])
-            if mark is not None:
-                self._mark = mark
+            self._tables.add(taken, mark)
             return self._release(False)
 
     def _advance(self, time: Any) -> list[Row]:
@@ -332,17 +284,19 @@ class Matcher(Monitor):
                 self._direct.mark = promised if known is None else max(known, promised)
                 return self._released(self._direct)
         with self._working():
-            if self._mark is None or mark.as_py() > self._mark.as_py():
-                self._mark = mark
+            known = self._tables.mark
+            if known is None or mark.as_py() > known.as_py():
+                self._tables.mark = mark
             return self._release(False)
 
     def pass_time(self, seconds: float) -> list[Row]:
         """Say that so many seconds have passed since the last row; the lateness is taken off."""
         with self._lock:
             self._as_tables()
-            if self._mark is None or self._time is None or self._closed:
+            mark = self._tables.mark
+            if mark is None or self._time is None or self._closed:
                 return []
-            known = self._mark.as_py()
+            known = mark.as_py()
             if isinstance(known, date):
                 return self.advance(known + timedelta(seconds=seconds))
             clock = self._time.clock
@@ -363,10 +317,11 @@ class Matcher(Monitor):
             kind = schema.field(field.name).type
             if field.name.lower() in names and kind != field.type and not pa.types.is_null(field.type):
                 raise DataError(f"column {field.name!r} of PARTITION BY holds {kind} now, and held {field.type}")
-        found._pending, found._live = (_fitted(each, found._live.schema) for each in (self._pending, self._live))
-        if self._mark is not None and found._time is not None:
-            found._mark = self._mark.cast(found._time.type)
-        found._partitions, found._counts = self._partitions, self._counts
+        old, new = self._tables, found._tables
+        new.pending, new.live = (_fitted(each, new.live.schema) for each in (old.pending, old.live))
+        if old.mark is not None and found._time is not None:
+            new.mark = old.mark.cast(found._time.type)
+        new.partitions, found._counts = old.partitions, self._counts
         return found
 
     def _end(self) -> list[Row]:
@@ -424,7 +379,7 @@ class Matcher(Monitor):
             given: list[Row] = []
             for key, part, found, stuck in decided:
                 if stuck is not None:
-                    ordered = self._ordered_alone(part)
+                    ordered = self._tables.ordered(table_of_rows(part.rows, self._tables.live.schema))
                     raise DataError(skip_message(self._meaning, ordered, self._reports, 0, *stuck))
                 if direct.form is not None and direct.form.takes(found):
                     given += direct.form.rows(part.rows, found)
@@ -445,11 +400,6 @@ class Matcher(Monitor):
                 self._refuse_memory(most, size, "bound the pattern, with WITHIN or {n,m}")
         return given
 
-    def _ordered_alone(self, part: Partition) -> Ordered:
-        """The rows of one partition in the host."""
-        self._host.register("__hamlet_only", table_of_rows(part.rows, self._live.schema))
-        return ordered_rows(self._meaning, self._host, "SELECT * FROM __hamlet_only", "__hamlet_o", self._reports)
-
     def _given_alone(self, part: Partition, found: Sequence[tuple[int, int, int, Any]]) -> list[Row]:
         """The rows of matches of one partition, by the host."""
         matches = Matches()
@@ -457,11 +407,13 @@ class Matcher(Monitor):
             if length >= 0:
                 matches.add(start, number, 0, steps)
         left = np.array([start for start, length, _, _ in found if length < 0], np.int64)
-        return self._given(self._ordered_alone(part), matches, [left])
+        rows = table_of_rows(part.rows, self._tables.live.schema)
+        return self._tables.given(self._tables.ordered(rows), matches, [left])
 
     def _moved(self) -> Direct | None:
         """Have what is kept in tables taken row by row from now on; None where the host has to compare times."""
-        kept, waiting = self._intake.rows_of(self._live), self._intake.rows_of(self._pending)
+        tables = self._tables
+        kept, waiting = self._intake.rows_of(tables.live), self._intake.rows_of(tables.pending)
         direct, self._spare = self._spare or self._made_direct(), None  # one that fails half-way is not used again
         if kept is None or waiting is None or direct is None:
             self.goes_directly = False
@@ -471,7 +423,7 @@ class Matcher(Monitor):
             if direct.times is not None:
                 kept.sort(key=direct.columns.behind_time)
                 kept.sort(key=direct.time)
-                direct.mark = None if self._mark is None else direct.times.of_scalar(self._mark)
+                direct.mark = None if tables.mark is None else direct.times.of_scalar(tables.mark)
             for row in waiting:
                 direct.add(row, direct.time(row))
         except NoTimeError:
@@ -479,19 +431,19 @@ class Matcher(Monitor):
             return None
         for row in kept:
             entries.setdefault(direct.key(row), []).append(row)
-        kinds = direct.columns.key_types
-        parts = [(key_of(text, kinds), _front(each)) for text, each in self._partitions.items()]
-        direct.fill([(key, entries.get(key, []), front) for key, front in parts])
-        self._pending, self._live = self._pending.slice(0, 0), self._live.slice(0, 0)
-        self._partitions, self._direct = {}, direct
+        for text, progress in tables.partitions.items():
+            key = key_of(text, direct.columns.key_types)
+            direct.fill(key, entries.get(key, []), progress)
+        tables.pending, tables.live = tables.pending.slice(0, 0), tables.live.slice(0, 0)
+        tables.partitions, self._direct = {}, direct
         return direct
 
     def _as_tables(self) -> None:
         """Have what is kept in tables, where the host reads it."""
-        direct = self._direct
+        direct, tables = self._direct, self._tables
         if direct is None:
             return
-        kinds, schema = direct.columns.key_types, self._live.schema
+        kinds, schema = direct.columns.key_types, tables.live.schema
         pending = table_of_rows([entry[-1] for entry in sorted(direct.pending)], schema)
         live = table_of_rows([row for part in direct.parts.values() for row in part.rows], schema)
         keys = [
@@ -499,74 +451,19 @@ class Matcher(Monitor):
         ]
         texts = key_texts(keys) or ["()"] * len(direct.parts)
         partitions = {
-            text: _Partition(part.start, part.covered, part.number, part.begins)
+            text: Progress(part.start, part.covered, part.number, part.begins)
             for text, part in zip(texts, direct.parts.values(), strict=True)
         }
         if direct.mark is not None and direct.times is not None:
-            self._mark = direct.times.scalar(direct.mark)
-        self._pending, self._live, self._partitions, self._direct = pending, live, partitions, None
+            tables.mark = direct.times.scalar(direct.mark)
+        tables.pending, tables.live, tables.partitions, self._direct = pending, live, partitions, None
 
-    # Time.
-
-    def _timed(self, rows: pa.Table) -> tuple[pa.Table, Any]:
-        """The rows that are not late, and the time before which no row may come from now on.
-
-        Raises
-        ------
-        DataError
-            If a row has no time, or is late and late rows are errors.
-        """
-        if self._time is None or not rows.num_rows:
-            return rows, None
-        marked = self._marked(rows)
-        late = marked.column("late").to_numpy(zero_copy_only=False).astype(bool)
-        missing = marked.column("t").is_null().to_numpy(zero_copy_only=False)
-        if missing.any():
-            raise DataError(f"row {int(np.flatnonzero(missing)[0]) + 1} of the batch has no time (NULL)")
-        if late.any() and self.options.late == "error":
-            place = int(np.flatnonzero(late)[0])
-            time, known = (str(marked.column(name)[place].as_py()) for name in ("t", "m"))
-            raise late_error(self._counts["events"] + place + 1, time, known, self._time.text)
-        return rows.filter(pa.array(~late)), marked.column("after")[-1]
-
-    def _marked(self, rows: pa.Table) -> pa.Table:
-        """Per row its time, the mark before it, whether it is late, and the mark after all of them."""
-        assert self._time is not None
-        self._host.register("__hamlet_given", rows)
-        self._host.register("__hamlet_mark", self._mark_table())
-        kind = self._host.types("(SELECT m FROM __hamlet_mark)")["m"]
-        before = "max(h) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-        times = f"SELECT ({self._time.text}) AS t FROM __hamlet_given"
-        highest = f"SELECT t, CAST({self._time.earlier('t', self.options.lateness)} AS {kind}) AS h FROM ({times})"
-        marks = f"SELECT t, h, greatest({self._mark_text()}, {before}) AS m FROM ({highest})"
-        late = "coalesce(t < m, false) AS late, max(greatest(m, h)) OVER () AS after"
-        return self._host.arrow(f"SELECT t, m, {late} FROM ({marks})")
-
-    @staticmethod
-    def _mark_text() -> str:
-        return "(SELECT m FROM __hamlet_mark)"
-
-    # Matching.
+    # In tables.
 
     def _release(self, closing: bool) -> list[Row]:
         """Match the rows that no other comes before any more; give what is certain."""
-        if closing or self._time is None:
-            ready, self._pending = self._pending, self._pending.slice(0, 0)
-        elif self._mark is not None and self._pending.num_rows:
-            self._host.register("__hamlet_given", self._pending)
-            self._host.register("__hamlet_mark", self._mark_table())
-            text = f"SELECT ({self._time.text}) < {self._mark_text()} AS r FROM __hamlet_given"
-            found = self._host.arrow(text).column("r")
-            ready = self._pending.filter(found)
-            self._pending = self._pending.filter(pa.compute.invert(found))
-        else:
-            ready = self._pending.slice(0, 0)
-        self._live = pa.concat_tables([self._live, ready])
-        if not self._live.num_rows:
-            self._check_memory()
-            return []
         try:
-            given = self._matched(closing)
+            given = self._tables.release(closing)
         except Failed:
             raise WorkloadError(self._reports.errors) from None
         except HostError as error:
@@ -579,7 +476,7 @@ class Matcher(Monitor):
         """Raise MemoryLimitError where the rows that are kept take more than they may."""
         if self._limit is None:
             return
-        waiting, live = self._kept_bytes()
+        waiting, live = self._tables.nbytes()
         if waiting + live > self._limit:
             most, remedy = ("rows held back for earlier ones", "shorten lateness")
             if live >= waiting:
@@ -593,142 +490,21 @@ class Matcher(Monitor):
             f"{size_text(size)}\nhint: {remedy}, or raise the limit ({option('max_memory')})"
         )
 
-    def _matched(self, closing: bool) -> list[Row]:
-        meaning, host = self._meaning, self._host
-        host.register("__hamlet_live", self._live.append_column("__hamlet_place", pa.array(range(self._live.num_rows))))
-        listed = ", ".join(map(quoted, self._live.column_names))
-        host.register("__hamlet_only", self._live)
-        ordered = ordered_rows(meaning, host, f"SELECT {listed} FROM __hamlet_only", "__hamlet_o", self._reports)
-        found = Matches()
-        keys = self._keys(ordered)
-        kernel = _Kernel(meaning, ordered, self._horizon(ordered, closing), self._reports, self.options.max_steps)
-        kept: list[tuple[int, int]] = []
-        left: list[npt.NDArray[np.int64]] = []
-        for place, key in enumerate(keys):
-            state = self._partitions.setdefault(key, _Partition())
-            low, end = int(ordered.borders[place]), int(ordered.borders[place + 1])
-            kept.append((self._decide(kernel, found, place, state, closing, left), end))
-            state.begins = state.begins and kept[-1][0] == low
-        if found.error is not None:
-            raise DataError(skip_message(meaning, ordered, self._reports, *found.error))
-        rows = self._given(ordered, found, left)
-        self._keep(ordered, kept)
-        if not self._meaning.reads_past:
-            for key, (first, end) in zip(keys, kept, strict=True):
-                if first == end:
-                    del self._partitions[key]
-        return rows
-
-    def _decide(
-        self,
-        kernel: _Kernel,
-        found: Matches,
-        place: int,
-        state: _Partition,
-        closing: bool,
-        left: list[npt.NDArray[np.int64]],
-    ) -> int:
-        """Match one partition as far as its rows decide; gives the first row to keep."""
-        low, end = (int(each) for each in kernel.ordered.borders[place : place + 2])
-        ahead = 0 if closing else self._ahead[0]
-        begin, high = low + state.decided, max(low + state.decided, end - ahead)
-        before = found.count
-        row, number = kernel.on(found, place, low, high, begin, state.number, state.begins, not closing)
-        if found.error is not None:
-            return low
-        rows = found.rows(before)
-        covered = low + state.covered
-        if not closing and self._ahead[1]:
-            late = [each for each in rows if each[1] and each[0] + each[1] - 1 + self._ahead[1] >= end]
-            if late:  # measures read rows that are not there yet
-                row, number = int(late[0][0]), int(late[0][2]) - 1
-                found.cut(before + int(np.flatnonzero(rows[:, 0] == row)[0]))
-                rows = rows[rows[:, 0] < row]
-        if self._meaning.clause.rows == "unmatched":
-            left.append(_left_out(rows, low, begin, covered, row))
-        if len(rows):
-            covered = max(covered, int((rows[:, 0] + rows[:, 1]).max()))
-        keep = max(low, row - self._back)
-        state.number = number
-        state.decided, state.covered = row - keep, max(0, covered - keep)
-        return keep
-
-    def _horizon(self, ordered: Ordered, closing: bool) -> npt.NDArray[np.int64]:
-        """By row, the first row that lies too late for a match that begins there; far away where it may still come."""
-        within = self._meaning.within
-        if within is None:
-            return np.zeros(0, np.int64)
-        check_duration(self._meaning, self._host, self._reports)
-        ends = ordered.ends(within.text)
-        if closing:
-            return ends
-        partition_end = np.repeat(ordered.borders[1:], np.diff(ordered.borders))
-        if self._mark is None:
-            passed = np.zeros(len(ends), np.bool_)
-        else:
-            self._host.register("__hamlet_mark", self._mark_table())
-            assert self._time is not None
-            time = f"CAST({ordered.time} AS HUGEINT)" if pa.types.is_integer(self._time.type) else ordered.time
-            mark = self._mark_text()
-            if pa.types.is_time(self._time.type):  # which begins again behind midnight
-                time, mark = (f"(DATE '1970-01-01' + {each})" for each in (time, mark))
-            passed_text = f"{time} + ({within.text}) < {mark}"
-            if pa.types.is_float64(self._time.type):
-                passed_text = f"{mark} - {time} > ({within.text})"  # as in `Ordered.ends`
-            text = f"SELECT coalesce({passed_text}, false) AS p FROM {ordered.table} ORDER BY {ordered.row}"
-            passed = self._host.arrow(text).column("p").to_numpy(zero_copy_only=False).astype(bool)
-        return np.where((ends >= partition_end) & ~passed, _FOREVER, ends)
-
-    def _keys(self, ordered: Ordered) -> list[str]:
-        """The values of each partition, as text."""
-        if not ordered.keys:
-            return ["()"] if ordered.rows else []
-        firsts = pa.table({"r": ordered.borders[:-1]})
-        self._host.register("__hamlet_firsts", firsts)
-        keys = ", ".join(f"o.{each}" for each in ordered.keys)
-        row = f"o.{ordered.row}"
-        text = f"SELECT {keys} FROM {ordered.table} o JOIN __hamlet_firsts f ON f.r = {row} ORDER BY {row}"
-        return key_texts(self._host.arrow(text).columns)
-
-    def _given(self, ordered: Ordered, found: Matches, left: Sequence[npt.NDArray[np.int64]]) -> list[Row]:
-        """The rows of what has been found, through the statement around the clause."""
-        labels = labelled(self._meaning, found, ordered)
-        labels.unmatched = np.concatenate(left) if left else np.zeros(0, np.int64)
-        unmatched = len(labels.unmatched) if self._meaning.clause.rows == "unmatched" else 0
-        if not len(labels) and not unmatched:
-            return []
-        register_rows(self._meaning, ordered, labels, "__hamlet_rows_given", self._reports)
-        rows: list[Row] = self._seen_through("__hamlet_rows_given").to_pylist()
-        return rows
-
-    def _keep(self, ordered: Ordered, kept: Sequence[tuple[int, int]]) -> None:
-        """Keep the rows that live starts and PREV still need."""
-        chosen = np.zeros(ordered.rows, np.bool_)
-        for first, end in kept:
-            chosen[first:end] = True
-        listed = ", ".join(map(quoted, ordered.columns))
-        rows = self._host.arrow(f"SELECT {listed} FROM {ordered.table} ORDER BY {ordered.row}")
-        self._live = rows.filter(pa.array(chosen)).cast(self._live.schema)
-
     # Saves.
 
     def _saved(self) -> bytes:
         self._as_tables()
-        blobs = BlobWriter()
+        blobs, tables = BlobWriter(), self._tables
         fields = {
             "options": {**asdict(self.options), "lateness": _lateness_field(self.options.lateness)},
             "schema": blobs.blob(self._schema.serialize().to_pybytes()),
-            "pending": blobs.blob(_bytes(self._pending)),
-            "live": blobs.blob(_bytes(self._live)),
-            "mark": blobs.blob(_bytes(self._mark_table())),
-            "partitions": [[key, *vars(each).values()] for key, each in self._partitions.items()],
+            "pending": blobs.blob(_bytes(tables.pending)),
+            "live": blobs.blob(_bytes(tables.live)),
+            "mark": blobs.blob(_bytes(tables.mark_table())),
+            "partitions": [[key, *vars(each).values()] for key, each in tables.partitions.items()],
             "counts": self._counts,
         }
         return write(Work("row patterns", without_layout(self._sql)), fields, blobs)
-
-    def _mark_table(self) -> pa.Table:
-        kind = pa.null() if self._time is None else self._time.type
-        return pa.table({"m": pa.array([], kind) if self._mark is None else pa.repeat(self._mark, 1)})
 
     @classmethod
     def restore(cls, text: str, data: bytes) -> Matcher:
@@ -770,14 +546,15 @@ class Matcher(Monitor):
         ------
         ValueError
         """
-        for name, table, known in (("pending", pending, self._pending), ("live", live, self._live)):
+        tables = self._tables
+        for name, table, known in (("pending", pending, tables.pending), ("live", live, tables.live)):
             if table.schema != known.schema:
                 raise ValueError(f"the {name} rows have other columns")
             table.validate(full=True)
         mark.validate(full=True)
-        if mark.schema != self._mark_table().schema or mark.num_rows > 1 or mark.column("m").null_count:
+        if mark.schema != tables.mark_table().schema or mark.num_rows > 1 or mark.column("m").null_count:
             raise ValueError("the mark is none")
-        partitions = {key: _Partition(*rest) for key, *rest in fields["partitions"]}
+        partitions = {key: Progress(*rest) for key, *rest in fields["partitions"]}
         for key, each in partitions.items():
             numbers = each.decided, each.covered, each.number
             whole = all(type(number) is int and 0 <= number < 2**62 for number in numbers)
@@ -788,58 +565,8 @@ class Matcher(Monitor):
         counts = dict(fields["counts"])
         if counts.keys() != self._counts.keys() or not all(type(each) is int and each >= 0 for each in counts.values()):
             raise ValueError("the counts are none")
-        self._pending, self._live, self._partitions, self._counts = pending, live, partitions, counts
-        self._mark = mark.column("m")[0] if mark.num_rows else None
-
-
-class _Kernel:
-    """The search of a statement over the rows that are kept."""
-
-    def __init__(
-        self,
-        meaning: Meaning,
-        ordered: Ordered,
-        horizon: npt.NDArray[np.int64],
-        reports: Reports,
-        max_steps: int,
-    ) -> None:
-        self.meaning, self.ordered, self.horizon = meaning, ordered, horizon
-        self._reports, self._max_steps = reports, max_steps
-        clause = meaning.clause
-        masks = near_masks(meaning, ordered, reports)
-        self.table = kernel_table(meaning, masks)
-        self.skip, self.member = SKIPS[clause.skip], skip_members(clause)
-        self.searching = self._search(True) if meaning.reads_labels else None
-
-    def _search(self, natively: bool) -> Searching:
-        kept = self.meaning, self.ordered, self.table, self.horizon, self._reports, self._max_steps
-        return Searching(*kept, "__hamlet_asking", natively)
-
-    def on(
-        self, found: Matches, place: int, low: int, high: int, begin: int, number: int, begins: bool, is_open: bool
-    ) -> tuple[int, int]:
-        """Match a partition from a row on; gives the first start that is not decided, and the number of matches."""
-        self.table.edges(begins, is_open)
-        if self.searching is not None:
-            before = found.count
-            try:
-                return self.searching.run_on(found, place, high, begin, number, self.skip, self.member)
-            except OverflowError:  # the host has wider numbers, or says what does not fit
-                found.cut(before)
-                self.searching = self._search(False)
-            return self.searching.run_on(found, place, high, begin, number, self.skip, self.member)
-        start = self.meaning.program.start
-        return walk_on(self.table, found, start, place, low, high, begin, number, self.horizon, self.skip, self.member)
-
-
-def _left_out(rows: npt.NDArray[np.int64], low: int, begin: int, covered: int, end: int) -> npt.NDArray[np.int64]:
-    """The rows of a partition up to a start that lie in no match and have not been shown."""
-    border = np.zeros(max(0, end - low) + 1, np.int64)
-    border[0] += 1
-    border[min(max(begin, covered) - low, len(border) - 1)] -= 1
-    np.add.at(border, np.minimum(rows[:, 0] - low, len(border) - 1), 1)
-    np.add.at(border, np.minimum(rows[:, 0] + np.maximum(rows[:, 1], 1) - low, len(border) - 1), -1)
-    return np.flatnonzero(np.cumsum(border[:-1]) == 0) + low
+        tables.pending, tables.live, tables.partitions, self._counts = pending, live, partitions, counts
+        tables.mark = mark.column("m")[0] if mark.num_rows else None
 
 
 def _table(events: Any, schema: pa.Schema) -> pa.Table:
@@ -868,11 +595,6 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
         return found.select(schema.names).cast(schema)
     except (pa.ArrowException, TypeError, AttributeError) as error:
         raise DataError(f"the batch does not fit the schema: {error}") from None
-
-
-def _front(part: _Partition) -> tuple[int, int, int, bool]:
-    """The first start, the rows that lie in matches, how many there were, and whether the first row kept is first."""
-    return part.decided, part.covered, part.number, part.begins
 
 
 def _named(options: Options) -> MatcherOptions:

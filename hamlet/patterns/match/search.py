@@ -6,7 +6,6 @@ host answers all questions of all partitions at once, and the searches that aske
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,8 +121,6 @@ def search(
     ordered: Ordered,
     table: Table,
     horizon: npt.NDArray[np.int64],
-    skip: int,
-    member: npt.NDArray[np.uint8],
     reports: Reports,
     max_steps: int,
     name: str,
@@ -135,10 +132,11 @@ def search(
     DataError
         If a start takes too many steps.
     """
-    for natively in (True, False):
-        with contextlib.suppress(OverflowError):  # the host has wider numbers, or says what does not fit
-            return Searching(meaning, ordered, table, horizon, reports, max_steps, name, natively).run(skip, member)
-    raise AssertionError("the host's answers are of any size")
+    searching = Searching(meaning, ordered, table, horizon, reports, max_steps, name)
+    try:
+        return searching.run()
+    except OverflowError:  # the host has wider numbers, or says what does not fit
+        return searching.by_host().run()
 
 
 def native_programs(meaning: Any, ordered: Expressions) -> tuple[Tables, list[Any]] | None:
@@ -167,7 +165,7 @@ class Searching:
         reports: Reports,
         max_steps: int,
         name: str,
-        natively: bool,
+        natively: bool = True,
         known: tuple[Tables, list[Any]] | None = None,
     ) -> None:
         self.meaning, self.ordered, self.table, self.horizon = meaning, ordered, table, horizon
@@ -190,6 +188,11 @@ class Searching:
             keep,
             self.tables.all_labels,
         )
+
+    def by_host(self) -> Searching:
+        """The same search where the host answers all conditions over labels."""
+        kept = self.meaning, self.ordered, self.table, self.horizon, self.reports, self.max_steps, self.name
+        return Searching(*kept, natively=False)
 
     def _compile(self, natively: bool) -> None:
         """Programs of conditions, or what the host's answers to them depend on."""
@@ -233,7 +236,7 @@ class Searching:
             report_said(self.reports, condition.read, error.message, error.hint)
             self.failed = True
 
-    def run(self, skip: int, member: npt.NDArray[np.uint8]) -> Matches:
+    def run(self) -> Matches:
         """Search partition by partition; those that have questions wait until all have been tried."""
         borders = [int(each) for each in self.ordered.borders]
         found = Matches()
@@ -242,7 +245,7 @@ class Searching:
             for partition in list(waiting):
                 row, number = waiting.pop(partition)
                 self.table.prepared(borders[partition], borders[partition + 1], borders[partition + 1])
-                row, number = self._advance(found, partition, row, borders[partition + 1], number, skip, member)
+                row, number = self._advance(found, partition, row, borders[partition + 1], number)
                 if found.error is not None:
                     return found
                 if row < borders[partition + 1]:
@@ -250,19 +253,10 @@ class Searching:
             self._answer()
         return found.in_order()
 
-    def _advance(
-        self,
-        found: Matches,
-        partition: int,
-        row: int,
-        end: int,
-        number: int,
-        skip: int,
-        member: npt.NDArray[np.uint8],
-    ) -> tuple[int, int]:
+    def _advance(self, found: Matches, partition: int, row: int, end: int, number: int) -> tuple[int, int]:
         """Go on as far as there are answers; gives the next start, and how many matches there were."""
-        before = self.kernel.work
-        borders = self.ordered.borders
+        before, borders = self.kernel.work, self.ordered.borders
+        skip, member = self.meaning.skip
         most = _PARTITION * self.max_steps + _PER_ROW * int(borders[partition + 1] - borders[partition])
         row, number, ended = self.kernel.advance(
             found,
@@ -285,16 +279,7 @@ class Searching:
             self.spent[partition] = self.spent.get(partition, 0) + self.kernel.work - before
         return row, number
 
-    def run_on(
-        self,
-        found: Matches,
-        partition: int,
-        high: int,
-        begin: int,
-        number: int,
-        skip: int,
-        member: npt.NDArray[np.uint8],
-    ) -> tuple[int, int]:
+    def run_on(self, found: Matches, partition: int, high: int, begin: int, number: int) -> tuple[int, int]:
         """Find the matches of one partition from a row on, as far as rows before `high` decide them.
 
         Returns
@@ -305,7 +290,7 @@ class Searching:
         while True:
             low, end = (int(each) for each in self.ordered.borders[partition : partition + 2])
             self.table.prepared(low, high, end)
-            begin, number = self._advance(found, partition, begin, high, number, skip, member)
+            begin, number = self._advance(found, partition, begin, high, number)
             if found.error is not None or not self.kernel.asked:
                 return begin, number
             self._answer()

@@ -19,7 +19,7 @@ from hamlet.patterns.automaton._walk import Matches, Table, walk_all
 from hamlet.patterns.automaton.compile import ACCEPT, SPLIT, TAKE
 from hamlet.patterns.clause.statement import Script
 from hamlet.patterns.match.conditions import Failed
-from hamlet.patterns.match.evaluate import SKIPS, Meaning, near_masks, near_texts, skip_members
+from hamlet.patterns.match.evaluate import Meaning, near_masks, near_texts
 from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.ordered import Ordered, masks_of
 
@@ -163,10 +163,10 @@ def matched(meanings: Sequence[Meaning], masks: Sequence[Masks], ordered: Ordere
     kinds, first, second, variables = (np.array(each, np.int32) for each in zip(*whole.steps, strict=True))
     members = np.zeros((len(meanings), max(1, len(listed))), np.uint8)
     for row, meaning in zip(members, meanings, strict=True):
-        own = skip_members(meaning.clause)
+        _, own = meaning.skip
         row[: len(listed)] = [own[number] if number < len(own) else 0 for _, number in whole.variables]
     starts = [places[each.program.start] for each, places in zip(meanings, whole.places, strict=True)]
-    skips = [SKIPS[each.clause.skip] for each in meanings]
+    skips = [each.skip[0] for each in meanings]
     table = Table(kinds, first, second, variables, listed, False)
     found: list[Matches] = walk_all(
         table, np.array(starts, np.int32), ordered.borders, np.array(skips, np.int32), members
