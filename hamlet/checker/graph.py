@@ -6,6 +6,7 @@ semantics and the negated patterns.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -41,7 +42,6 @@ class Step:
 
     event: Event
     variable: str
-    state: int
     first: Event | None
     partition: Key
     taken: tuple[Any, ...] = ()
@@ -50,7 +50,6 @@ class Step:
     count: int = 0
     onward: int = 0
     ends: bool = False
-    place: int | None = None
 
 
 class Stream:
@@ -221,20 +220,16 @@ class Rules:
 
     def onward(self, state: tuple[int, ...]) -> Iterator[tuple[Gap, str, tuple[int, ...]]]:
         """The next letters from a state, of AND one of each operand, and where they lead."""
-        if len(self.automata) == 1:
-            for (gap, name), target in self.automata[0].moves[state[0]].items():
-                yield gap, name, (target,)
-            return
-        for (gap, name), target in self.automata[0].moves[state[0]].items():
-            for (other, name_too), target_too in self.automata[1].moves[state[1]].items():
-                if name == name_too:
-                    yield gap | other, name, (target, target_too)
+        moves = (automaton.moves[own].items() for automaton, own in zip(self.automata, state, strict=True))
+        for letters in itertools.product(*moves):
+            if len(names := {name for (_, name), _ in letters}) == 1:
+                gaps = (gap for (gap, _), _ in letters)
+                yield Gap().union(*gaps), names.pop(), tuple(target for _, target in letters)
 
     def endings(self, state: tuple[int, ...]) -> list[Gap]:
         """The marks behind a last event with which a word may end."""
-        if len(self.automata) == 1:
-            return list(self.automata[0].finals[state[0]])
-        return [a | b for a in self.automata[0].finals[state[0]] for b in self.automata[1].finals[state[1]]]
+        finals = (automaton.finals[own] for automaton, own in zip(self.automata, state, strict=True))
+        return [Gap().union(*gaps) for gaps in itertools.product(*finals)]
 
     def then(self, taken: tuple[Any, ...], event: Event, variable: str) -> tuple[Any, ...]:
         """What trends have taken behind an event, of what GROUP-BY names beside attributes; None for nothing yet."""
@@ -286,7 +281,7 @@ class Graph(Rules):
             ) -> Step:
                 asked = variable, self.alike(state), first.at if spanned else None, repr(taken)
                 if asked not in new:
-                    new[asked] = Step(event, variable, 0, first if spanned else None, self.key, taken), state
+                    new[asked] = Step(event, variable, first if spanned else None, self.key, taken), state
                 found: Step = new[asked][0]
                 return found
 

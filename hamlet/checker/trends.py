@@ -5,7 +5,7 @@ The graph of a group's trends is made again (`hamlet.checker.graph`); the steps 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hamlet.checker.clocks import is_window
@@ -242,18 +242,15 @@ class _Task:
         if not isinstance(told, list) or not told:
             raise EvidenceError("where steps are not listed, samples are")
         for place, trend in enumerate(told):
-            if not any(Path(self, own, key).takes(trend) for own in self._asked() for key in self.keys):
+            if not any(Path(self, [own], key).takes(trend) for own in self.patterns for key in self.keys):
                 raise EvidenceError("the sample is no trend of the group", place)
-
-    def _asked(self) -> Iterator[list[Any]]:
-        yield from ([each] for each in self.patterns)
 
 
 def _match(task: _Task, graph: Sequence[Step], told: Sequence[Any]) -> None:
     """Find for each step of the evidence the step that it is; none may be left on either side."""
-    waiting: dict[Any, list[Step]] = {}
     hidden = [name for name in task.names if name not in task.grouping]
     places = {id(step): place for place, step in enumerate(graph)}
+    after = [[places[id(one)] for one in step.after] for step in graph]
     own = [
         (
             (step.event.at, step.variable, _shown({name: step.partition[name] for name in hidden})),
@@ -261,50 +258,49 @@ def _match(task: _Task, graph: Sequence[Step], told: Sequence[Any]) -> None:
         )
         for step in graph
     ]
-    for step, (asked, _) in zip(graph, own, strict=True):
-        waiting.setdefault(asked, []).append(step)
-    claims: list[Any] = []
-    for place, each in enumerate(told):
-        try:
-            asked = each["at"], each["variable"], _shown(each["partition"])
-            claim = each["begins"], each["ends"], whole(each["count"]), whole(each["trends"])
-            hash(asked), each["event"]
-            after = [index for index in each["after"] if isinstance(index, int) and 0 <= index < place]
-        except (KeyError, TypeError, IndexError, ValueError, AttributeError):
-            raise EvidenceError(f"a step has {_FIELDS}", place) from None
-        if not isinstance(each["after"], list) or not len(set(after)) == len(after) == len(each["after"]):
-            raise EvidenceError("after names steps before this one, each once", place)
-        if not isinstance(claim[0], bool) or not isinstance(claim[1], bool):
-            raise EvidenceError("begins and ends are true or false", place)
-        claims.append((asked, claim))
+    claims = [_claim(each, place) for place, each in enumerate(told)]
     numbers: dict[Any, int] = {}
-    futures = _futures(own, [[places[id(one)] for one in step.after] for step in graph], numbers)
-    known: list[Step] = []
+    futures = _futures(own, after, numbers)
+    waiting: dict[Any, list[int]] = {}
+    for step, (asked, _) in enumerate(own):
+        waiting.setdefault(asked, []).append(step)
+    known: list[int] = []
     for place, future in enumerate(_futures(claims, [each["after"] for each in told], numbers)):
         asked, claim = claims[place]
-        before = {id(known[index]) for index in told[place]["after"]}
-        fits = [
-            step
-            for step in waiting.get(asked, [])
-            if own[places[id(step)]][1] == claim and {id(one) for one in step.after} == before
-        ]
+        before = {known[index] for index in told[place]["after"]}
+        fits = [step for step in waiting.get(asked, []) if own[step][1] == claim and {*after[step]} == before]
         if not fits:
             raise EvidenceError(
                 "no trend takes this step so" if waiting.get(asked) else "no trend takes this event so", place
             )
         # of steps that are alike so far the one that is followed alike; none is where a later step is wrong
-        found = next((step for step in fits if futures[places[id(step)]] == future), fits[0])
-        if _columns(told[place]["event"]) != _columns(
-            {name: json_of(value) for name, value in found.event.columns.items()}
-        ):
+        found = next((step for step in fits if futures[step] == future), fits[0])
+        columns = {name: json_of(value) for name, value in graph[found].event.columns.items()}
+        if _columns(told[place]["event"]) != _columns(columns):
             raise EvidenceError(f"the event at {asked[0]} is another", place)
-        if known and known[-1].event.time > found.event.time:
+        if known and graph[known[-1]].event.time > graph[found].event.time:
             raise EvidenceError("steps stand in the order of time", place)
         waiting[asked].remove(found)
         known.append(found)
-    missing = [step for steps in waiting.values() for step in steps]
+    missing = [graph[step] for steps in waiting.values() for step in steps]
     if missing:
         raise EvidenceError(f"a step is missing: event {missing[0].event.at} as {missing[0].variable}")
+
+
+def _claim(told: Any, place: int) -> tuple[Any, Any]:
+    """By what a step of the evidence is found, and what it says of it; the fields are checked."""
+    try:
+        asked = told["at"], told["variable"], _shown(told["partition"])
+        claim = told["begins"], told["ends"], whole(told["count"]), whole(told["trends"])
+        hash(asked), told["event"]
+        after = [index for index in told["after"] if isinstance(index, int) and 0 <= index < place]
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError):
+        raise EvidenceError(f"a step has {_FIELDS}", place) from None
+    if not isinstance(told["after"], list) or not len(set(after)) == len(after) == len(told["after"]):
+        raise EvidenceError("after names steps before this one, each once", place)
+    if not isinstance(claim[0], bool) or not isinstance(claim[1], bool):
+        raise EvidenceError("begins and ends are true or false", place)
+    return asked, claim
 
 
 def _futures(own: Sequence[Any], after: Sequence[Sequence[int]], numbers: dict[Any, int]) -> list[int]:
