@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import Attribute, AttributeType, Comparison, Group, Literal, Query, Reference, ReturnItem
 from hamlet.language.schema import Schema
-from hamlet.output.digits import short_text
+from hamlet.output.digits import seconds_text, short_text
 from hamlet.output.fitting import largest_of
 from hamlet.output.query_rows import Piece, QueryRows
 from hamlet.output.result import Results
@@ -234,4 +235,6 @@ def value_text(value: Any) -> str:
         return "NULL" if value is None else str(value).upper()
     if isinstance(value, float):
         return format(value, ".15g")  # counts are doubles with --numbers float
+    if isinstance(value, (datetime.timedelta, np.timedelta64)):
+        return f"{seconds_text(value)} s"
     return short_text(value) if isinstance(value, int) else str(value)

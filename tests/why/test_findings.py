@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 from pathlib import Path
@@ -388,6 +389,14 @@ def test_sums_of_many_events_are_looked_at_in_some_windows(tmp_path: Path) -> No
 def test_a_funnel_counts_combinations(query: str, said: str | None) -> None:
     why = "since every combination of events in that order is a trend"
     assert warnings(query, PURCHASES) == ([] if said is None else [said.format(why)])
+
+
+def test_durations_are_said_in_seconds() -> None:
+    events = [{**event, "wait": datetime.timedelta(seconds=-4)} for event in PURCHASES]
+    text = "RETURN wait, SUM(buy.price) PATTERN SEQ(view+, buy) GROUP-BY wait WITHIN 1 min"
+    assert warnings(text, events)[0].startswith(
+        "q1: SUM(buy.price) is 555 in the row of window_start 0 and wait -4 s, since"
+    )
 
 
 def test_counts_beyond_all_measure_within_keys() -> None:
