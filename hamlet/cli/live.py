@@ -233,8 +233,11 @@ def _output(
     if name.startswith(("tcp://", "unix:")):
         return TextOutput(SocketSink(connector(name, host_of), name, lambda: stop.asked), text, tenants)
     resumed = saves is not None and saves.fields is not None
-    place = Path(name).resolve() if resumed else check_destination(name, destinations.overwrite, destinations.keep)
-    if destinations.overwrite and place.exists() and not resumed:
+    # Folders without a file may have been left by a run that was killed before its first save.
+    begun = saves is not None and not any(each.is_file() for each in Path(name).rglob("*"))
+    overwrite = destinations.overwrite or begun
+    place = Path(name).resolve() if resumed else check_destination(name, overwrite, destinations.keep)
+    if overwrite and place.exists() and not resumed:
         shutil.rmtree(place)
     parts = [(each.kind, part) for each in tenants for part in each.names]
     form = chosen or "parquet"

@@ -22,7 +22,7 @@ from hamlet.policies.analysis.bare_bounds import bare_bounds
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.lines import LogLines, PointOrder
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.logs.source import points_of_a_log, types_of
+from hamlet.policies.logs.source import of_commands, points_of_a_log, types_of
 from hamlet.policies.monitor import Monitor
 from hamlet.policies.runner import PolicyRunner
 from hamlet.runtime.expected import of_no_predicate
@@ -118,7 +118,8 @@ class PolicyTenant(MonitorTenant):
     @property
     def warnings(self) -> Sequence[str]:
         """What was probably not meant, and what was left out of logs."""
-        return [*super().warnings, *of_no_predicate(sum(each.unknown for each in self._logs))]
+        unknown, commands = (sum(getattr(each, of) for each in self._logs) for of in ("unknown", "commands"))
+        return [*super().warnings, *of_no_predicate(unknown), *of_commands(commands)]
 
     def log_parser(self, name: str) -> LogLines:
         """A reader of MonPoly's log."""

@@ -125,8 +125,8 @@ class Driver:
             feed = self._last.get(number)
             stream = next((each for each, other in self._feeds.items() if other is feed), None)
             if not source.repeatable or feed is None or stream is None:
-                fresh = source.place(Stream(source.name), 0, 1, None) if source.repeatable else None
-                found.append(self.begun.get(number, fresh))
+                fresh = self.begun.get(number)
+                found.append(source.start() if fresh is None and source.repeatable else fresh)
             else:
                 place = source.place(stream, feed.offset, feed.line, feed.header)
                 found.append(source.hold(place, feed.rest))
@@ -147,6 +147,8 @@ class Driver:
             feed = self._feed(number, source, stream)
             if isinstance(data, Ended):
                 feed.end(data.whole)
+                if not source.carries:
+                    feed.finish()
             else:
                 feed.data(data)
 

@@ -143,7 +143,7 @@ class Feed:
                 BadRows(True, self._bad.dropped).take(self.name, line, "the line breaks off")
 
     def finish(self) -> None:
-        """The end of all input: the last time-point of a log is complete."""
+        """The last time-point of a log is complete: all input has ended, or a file that no other goes on with."""
         for place, parser in enumerate(self.logs or ()):
             self._push_log(place, parser.take(b"", None, True))
             self._count_bad(place, parser)

@@ -150,6 +150,15 @@ def test_a_folder_takes_new_files_by_name(folder: Path) -> None:
         stopped(run, signal.SIGINT)
 
 
+def test_the_last_time_points_of_the_logs_of_a_folder(folder: Path) -> None:
+    (folder / "in").mkdir()
+    for at in (1, 3, 5):
+        (folder / "in" / f"{at}.log").write_text(f"@{at} publish({at})\n@{at + 1} publish({at + 1})\n")
+    with running(*POLICY, "--input", "in", "--follow", "--output", "-") as run:
+        assert xs(run, 6) == [1, 2, 3, 4, 5, 6]  # a file is complete, and so is its last time-point
+        stopped(run)
+
+
 class Receiver(threading.Thread):
     """Listens, and keeps what comes."""
 
@@ -351,6 +360,26 @@ def test_a_run_that_is_started_again_and_reads_nothing_keeps_its_place(task: str
         assert run.wait(timeout=WAIT) == 0
     assert main([*arguments, "--input", name, "--output", "whole", "--output-format", "json", "--quiet"]) == 0
     assert rows_of(folder / "out") == rows_of(folder / "whole")
+
+
+def test_a_run_that_was_killed_before_its_first_save(folder: Path) -> None:
+    (folder / "a.log").write_text("@1 publish(1)\n")
+    (folder / "out" / "policy=p").mkdir(parents=True)
+    (folder / "ck").mkdir()
+    (folder / "ck" / "lock").write_text("1\n")
+    assert main([*POLICY, "--input", "a.log", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]) == 0
+    assert len(rows_of(folder / "out")) == 1
+    assert main([*POLICY, "--input", "a.log", "--output", "s3://x", "--checkpoint", "other"]) == 2
+
+
+def test_a_file_that_is_renamed_before_it_has_been_read(folder: Path) -> None:
+    (folder / "a.csv").write_text("old")
+    place = FileSource(Path("a.csv"), True).start()
+    (folder / "a.csv").rename(folder / "a.csv.1")
+    (folder / "a.csv").write_text("new")
+    source = FileSource(Path("a.csv"), True)
+    source.resume(place)
+    assert [data for _ in range(4) for _, data in source.read(set())] == [b"old", Ended(True), b"new"]
 
 
 def test_a_checkpoint_of_others(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
+from hamlet.patterns.match.explain import check
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
 TICKS = [
@@ -349,6 +350,19 @@ def test_fields_of_records_behind_a_variable() -> None:
     table = pa.table({"i": range(3), "s": [{"x": place, "y": [place]} for place in range(3)]})
     clause = "ORDER BY i MEASURES a.s.x AS x, SUM(b.s.x) AS s PATTERN (a b+) DEFINE b AS b.s.x > a.s.x AND a.s.y[1] < 9"
     assert rows(clause, table) == [{"x": 0, "s": 3}]
+
+
+@pytest.mark.parametrize("column", ["time", "type", "value", "year", '"select"'])
+def test_a_column_named_like_a_keyword(column: str) -> None:
+    clause = f"ORDER BY ts MEASURES FIRST({column}) AS x PATTERN (a+) DEFINE a AS {column} > PREV({column})"
+    check(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})")
+
+
+@pytest.mark.parametrize("constant", ["NULL", "true", "DATE '2024-03-05'", "CAST(1 AS INTEGER)", "1::INTEGER"])
+def test_constants_are_no_columns(constant: str) -> None:
+    clause = f"ORDER BY ts MEASURES FIRST({constant}) AS x PATTERN (a) DEFINE a AS true"
+    with pytest.raises(hamlet.WorkloadError, match="reads no column"):
+        check(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})")
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ def test_commands_of_a_log_are_passed_over_with_a_note(folder: Path, capsys: pyt
     (folder / "f.mfotl").write_text("e()")
     assert main(["monitor", "f.mfotl", "-s", "s.sig", "-i", "l.log"]) == 0
     assert "2 commands of the log (> ... <) passed over" in capsys.readouterr().err
+    assert main(["monitor", "f.mfotl", "-s", "s.sig", "-i", "l.log", "--checkpoint", "place", "-o", "out"]) == 0
+    assert "2 commands of the log (> ... <) passed over" in capsys.readouterr().err
     (folder / "open.log").write_text("@1 e()\n> stop")
     assert monitor("e()", log="open.log") == 2
     assert "open.log:2:1: the command that begins with '>' is not closed" in capsys.readouterr().err

@@ -104,6 +104,10 @@ class Source:
         """Where to go on, when so much of a stream has been taken."""
         raise NotImplementedError
 
+    def start(self) -> Place:
+        """Where to begin, while nothing has been read."""
+        return self.place(Stream(self.name), 0, 1, None)
+
     def hold(self, place: Place, rest: bytes) -> Place:
         """A place, with what has been read and belongs to a time-point of a log that is open."""
         del rest
@@ -253,12 +257,9 @@ class FileSource(Source):
 
     def read(self, ready: set[int]) -> Iterator[Read]:  # noqa: ARG002
         """What the file has beyond what was read."""
-        if self._file is None:
-            opened = self._opened(self._path)
-            if opened is None:
-                self.look = _LOOK
-                return
-            self._begin(opened)
+        if not self._is_there():
+            self.look = _LOOK
+            return
         assert self._file is not None
         data = self._file.read(READ)
         if data:
@@ -285,6 +286,14 @@ class FileSource(Source):
                 yield self._stream, Ended(True)
                 self._file.close()
                 self._begin(after)
+
+    def _is_there(self) -> bool:
+        """Open the file if none is open, and it is there."""
+        if self._file is None:
+            opened = self._opened(self._path)
+            if opened is not None:
+                self._begin(opened)
+        return self._file is not None
 
     def _after(self, file: BinaryIO) -> BinaryIO | None:
         """Open the file that was begun after one; None where it was just renamed and is to be looked for again."""
@@ -322,6 +331,11 @@ class FileSource(Source):
         assert self._file is not None
         return _identity(self._path) not in (None, _identity(self._file.fileno()))
 
+    def start(self) -> Place:
+        """The start of the file that is there now, which may be renamed before anything has been read."""
+        self._is_there()
+        return self.place(self._stream, 0, 1, None)
+
     def place(self, stream: Stream, offset: int, line: int, header: bytes | None) -> Place:
         """The file, and how much of it was taken."""
         told = None if header is None else header.decode("latin-1")
@@ -330,7 +344,7 @@ class FileSource(Source):
     def resume(self, place: Place) -> Place:
         """Go on in the file that was read, wherever it lies by now, and then in those that followed it."""
         if not place.get("file"):
-            return place
+            return self.start()
         device, number = place["file"]
         opened = None
         while opened is None:

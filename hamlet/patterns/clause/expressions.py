@@ -590,10 +590,15 @@ class _Scope:
         return text, self._one_variable(inner, span)
 
     def _may_be_column(self, place: int, last: int) -> bool:
-        token = self.tokens[place]
-        is_keyword = token.kind == "word" and token.text.lower() in self.reader._quoting.keywords
-        is_bound = token.text.lower() in self._bound[place]
-        return token.is_identifier and not is_keyword and not is_bound and not self._is_call(place, last)
+        token, word = self.tokens[place], self.tokens[place].text.lower()
+        if not token.is_identifier or word in self._bound[place] or self._is_call(place, last):
+            return False
+        if token.kind == "name" or word not in self.reader._quoting.keywords:
+            return True
+        # a keyword may be a column, or a type: DATE '2024-03-05', CAST(1 AS INTEGER), 1::INTEGER
+        before = self.tokens[place - 1]
+        is_type = before.is_word("AS") or before.text in ("::", ":") or self.tokens[place + 1].kind == "text"
+        return word not in self.reader._quoting.no_columns and not is_type
 
     def _nested(self, first: int, last: int) -> tuple[int, Mode | None] | None:
         """Where FIRST or LAST begins that is the whole of some tokens, and what stands before it."""

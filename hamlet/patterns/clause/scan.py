@@ -69,13 +69,16 @@ class Quoting:
     ----------
     keywords : frozenset of str
         Of the dialect and the host, in lower case: they may not be names where they are meant to be one.
+    no_columns : frozenset of str
+        Those that the host takes for no column where they stand alone.
     reserved : frozenset of str
-        Those that the host takes for no column where they stand alone, and that are part of no expression.
+        Those of them that are part of no expression.
     start, end : str
         The quotes of the dialect.
     """
 
     keywords: frozenset[str]
+    no_columns: frozenset[str]
     reserved: frozenset[str]
     start: str
     end: str

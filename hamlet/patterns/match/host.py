@@ -138,11 +138,16 @@ unpack using variadic when where with within"""
 
 
 @cache
-def reserved_names() -> frozenset[str]:
-    """The host's words that are no column where they stand alone, and that begin or join no part of an expression."""
+def no_columns() -> frozenset[str]:
+    """The host's words that are no column where they stand alone; other keywords may be (``time``, ``type``)."""
     text = "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category IN ('reserved', 'type_function')"
-    names = {name.lower() for (name,) in _duckdb().connect().execute(text).fetchall()}
-    return frozenset(names - set(_IN_EXPRESSIONS.split()))
+    return frozenset(name.lower() for (name,) in _duckdb().connect().execute(text).fetchall())
+
+
+@cache
+def reserved_names() -> frozenset[str]:
+    """Those of them that begin or join no part of an expression."""
+    return no_columns() - set(_IN_EXPRESSIONS.split())
 
 
 class Host:

@@ -18,7 +18,7 @@ from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed, names_said
 from hamlet.patterns.match.evaluate import Meaning, Shared, distinct_names, evaluate, read_clause
-from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, reserved_names
+from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, no_columns, reserved_names
 from hamlet.patterns.match.projection import projection
 from hamlet.patterns.match.together import Together
 from hamlet.patterns.options import SqlOptions, StatementOptions
@@ -255,7 +255,7 @@ def quoting_of(dialect: str) -> Quoting:
     """Which names of a dialect have to stand in quotes, there or for the host."""
     found = dialect_of(dialect)
     words = keywords() | {each.lower() for each in found.tokenizer_class.KEYWORDS}
-    return Quoting(words, reserved_names(), str(found.IDENTIFIER_START), str(found.IDENTIFIER_END))
+    return Quoting(words, no_columns(), reserved_names(), str(found.IDENTIFIER_START), str(found.IDENTIFIER_END))
 
 
 @cache

@@ -118,7 +118,7 @@ class LogLines(LogFile):
         yield from self._taken(taken)
 
     def _taken(self, offset: int) -> Iterator[LogChunk]:
-        self.unknown = self._scanner.unknown
+        self.unknown, self.commands = self._scanner.unknown, self._scanner.commands
         times, relations = self._scanner.take()
         if len(times):
             yield LogChunk(self._first, times, self._arrays(self._keys, relations), offset)

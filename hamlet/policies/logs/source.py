@@ -91,11 +91,13 @@ class _LogSource(Source):
 
     def _notes(self) -> list[str]:
         """Time-points that were dropped, and commands that were passed over."""
-        found, commands = self._file.dropped.sentence(), self._file.commands
-        said = [] if found is None else [found]
-        if commands:
-            said.append(f"{commands:,} command{'s' * (commands > 1)} of the log (> ... <) passed over")
-        return said
+        found = self._file.dropped.sentence()
+        return [*([] if found is None else [found]), *of_commands(self._file.commands)]
+
+
+def of_commands(commands: int) -> list[str]:
+    """That some commands of a log were passed over."""
+    return [f"{commands:,} command{'s' * (commands > 1)} of the log (> ... <) passed over"] if commands else []
 
 
 def is_log(source: Any, input_format: str | None) -> bool:
