@@ -108,13 +108,7 @@ def drive(
         names = list(destinations.outputs or ["-"])
         _refuse_twice("--output", names)
         saves = _saves(live, tenants, inputs_of(source), names)
-        topics = [each for each in names if each.startswith("kafka://")]
-        producer = None
-        if topics:
-            from hamlet.output.kafka import RowProducer  # needed for such outputs only
-
-            folder = None if saves is None else saves.folder.path
-            producer = RowProducer(topics, folder, _seconds(live.every, "--every"))
+        producer = _producer(names, saves, live)
         if saves is not None:
             saves.transactions = producer
             stack.callback(saves.folder.close)
@@ -149,11 +143,7 @@ def drive(
                 _say(line)
             saves.save(driver, False)  # from here on the output is known to be its own
         if live.http is not None:
-            from hamlet.runtime.http import Server, Watch  # needed for this option only
-
-            watch = Watch(driver)
-            driver.watch = watch.see
-            server = Server(live.http, watch, ", ".join(name for each in tenants for name in each.names))
+            server = _server(driver, live.http, [name for each in tenants for name in each.names])
             stack.callback(server.close)
             if not quiet:
                 _say(f"serving {server.url}")
@@ -163,20 +153,7 @@ def drive(
                     _say(f"listening at {each.name}")
         seldom()
         try:
-            with ExitStack() as ends:  # rows that are final are given, also where an event or an output is at fault
-                for output in outputs:
-                    ends.callback(output.close)
-                try:
-                    done = driver.run()
-                except BaseException:
-                    if saves is not None:
-                        ends.pop_all()  # their rows get their names with the save that covers them
-                    raise
-        except OutputError as error:
-            if not stop.asked:
-                raise
-            done = False
-            _say(str(error))  # of rows that nobody would take until the stop
+            done = _driven(driver, outputs, stop, saves is not None)
         finally:
             _counts(driver, bad)
     if not done:
@@ -188,6 +165,48 @@ def drive(
         stats: Mapping[str, Any] = {"events": driver.events, "rows": driver.meter.rows}
         _say(summary_line(stats, time.perf_counter() - started))
     return 0, driver.meter.rows
+
+
+def _producer(names: Sequence[str], saves: Saves | None, live: Live) -> Any:
+    """What writes rows to Kafka (`hamlet.output.kafka.RowProducer`); None where no output is a topic."""
+    topics = [each for each in names if each.startswith("kafka://")]
+    if not topics:
+        return None
+    from hamlet.output.kafka import RowProducer  # needed for such outputs only
+
+    return RowProducer(topics, None if saves is None else saves.folder.path, _seconds(live.every, "--every"))
+
+
+def _server(driver: Driver, place: str, names: Sequence[str]) -> Any:
+    """What shows the run at a port (`hamlet.runtime.http.Server`)."""
+    from hamlet.runtime.http import Server, Watch  # needed for this option only
+
+    watch = Watch(driver)
+    driver.watch = watch.see
+    return Server(place, watch, ", ".join(names))
+
+
+def _driven(driver: Driver, outputs: Sequence[Output], stop: Stop, keeps: bool) -> bool:
+    """Run to the end of the inputs; False where somebody stopped it.
+
+    Rows that are final are given, also where an event or an output is at fault; but where saves are kept, rows get
+    their names with the save that covers them.
+    """
+    try:
+        with ExitStack() as ends:
+            for output in outputs:
+                ends.callback(output.close)
+            try:
+                return driver.run()
+            except BaseException:
+                if keeps:
+                    ends.pop_all()
+                raise
+    except OutputError as error:
+        if not stop.asked:
+            raise
+        _say(str(error))  # of rows that nobody would take until the stop
+        return False
 
 
 def _counts(driver: Driver, bad: BadRows) -> None:

@@ -153,23 +153,9 @@ def page(
     ]
     found = decisions.shown()
     shown_as = axis(clock, min(edges, default=0), max(edges, default=0))
-    questions = [
-        {
-            "name": query.name,
-            "text": question(query),
-            "over_time": over_time(_starts(rows), lambda tick: tick_text(tick, shown_as)) if query.within else [],
-            "by_group": bars(_by_group(query, rows)),
-            "by_length": bars(_by_length(query, rows), ordered=True),
-            "of_lengths": "trends" if any(item.value == Aggregate("COUNT") for item in query.items) else "rows",
-        }
-        for query, rows in zip(workload.queries[:_MOST_ASKED], query_rows(results), strict=False)
-    ]
-    data = {
-        "axis": shown_as,
-        "queries": queries,
-        "events": events,
-        "decisions": found,
-    }
+    asked = zip(workload.queries[:_MOST_ASKED], query_rows(results), strict=False)
+    questions = [_question(query, rows, shown_as) for query, rows in asked]
+    data = {"axis": shown_as, "queries": queries, "events": events, "decisions": found}
     answered = sorted(queries, key=lambda query: not query["rows"])
     return render(
         "report.html",
@@ -203,6 +189,18 @@ def page(
         events=events,
         decisions=found,
     )
+
+
+def _question(query: Query, rows: QueryRows, shown_as: dict[str, Any]) -> dict[str, Any]:
+    """What a query asks, and its answers by time, group and length as text."""
+    return {
+        "name": query.name,
+        "text": question(query),
+        "over_time": over_time(_starts(rows), lambda tick: tick_text(tick, shown_as)) if query.within else [],
+        "by_group": bars(_by_group(query, rows)),
+        "by_length": bars(_by_length(query, rows), ordered=True),
+        "of_lengths": "trends" if any(item.value == Aggregate("COUNT") for item in query.items) else "rows",
+    }
 
 
 def _starts(rows: QueryRows) -> np.ndarray[Any, Any]:

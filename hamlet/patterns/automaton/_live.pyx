@@ -25,24 +25,11 @@ from libc.string cimport memmove
 from hamlet.memory.arrays cimport grown
 from hamlet.patterns.automaton._machine cimport READ_INT, READ_REAL, Value, apply
 from hamlet.patterns.automaton._search cimport MATCH, WAITS, Search
-from hamlet.patterns.automaton._walk cimport Table
-
-cdef enum:
-    TAKE = 0
-    SPLIT = 1
-    AT_START = 2
-    AT_END = 3
-    ACCEPT = 4
-
-cdef enum:  # what follows a match, as in `_walk`
-    PAST = 0
-    NEXT = 1
-    TO_FIRST = 2
+from hamlet.patterns.automaton._walk cimport ACCEPT, AT_START, SPLIT, TAKE, Table, skipped
 
 DEF DEEPEST = 64
 DEF LOOK_BACK = 48   # so many rows behind a start that fails make a look back over them worth while
 DEF CALL = 20        # one call may take so many times the steps of a start
-cdef int64_t _NEVER = 9223372036854775807
 
 
 cdef struct Cell:
@@ -421,7 +408,7 @@ cdef class Partition:
         self.begun, self.at = True, self.start
         self.best, self.node_count = -2, 0
         if self.search is not None:
-            self.search.begin(self.start, _NEVER, self.number + 1)
+            self.search.begin(self.start, INT64_MAX, self.number + 1)
             return 0
         self.live.stamp += 1
         self.later_count = 0
@@ -464,11 +451,11 @@ cdef class Partition:
             return self.way_count and not is_late
         if self.best != -2:
             return False
-        while live.bounded and self.search.most == _NEVER and self.at < known:
+        while live.bounded and self.search.most == INT64_MAX and self.at < known:
             if is_later(live.reals, self.times[self.start], live.within, self.times[self.at]):
                 self.search.most = self.at
             self.at += 1
-        if is_late and self.search.most == _NEVER:
+        if is_late and self.search.most == INT64_MAX:
             self.search.most = known
         self.table.high, self.table.end, self.table.begins = known, len(self.rows), self.begins
         ended = self.search.go_on(0, live.max_steps, False)
@@ -520,14 +507,9 @@ cdef class Partition:
             target = self._labels(labels)
             found.append((self.start, self.best_length, self.number, labels))
             self.covered = max(self.covered, self.start + max(<int64_t>1, self.best_length))
-            if self.best_length == 0 or live.skip == NEXT:
-                self.start += 1
-            elif live.skip == PAST:
-                self.start += self.best_length
-            elif target <= 0:
+            if target <= 0:
                 return self.start, target
-            else:
-                self.start += target
+            self.start += target
         self.stuck = True
         return None
 
@@ -539,20 +521,18 @@ cdef class Partition:
         return 0
 
     cdef int64_t _labels(self, int32_t[::1] labels) except -2:
-        """Fill in the steps of the match; gives the row that is skipped to, -1 for none."""
+        """Fill in the steps of the match; gives how many rows on the next start is, as `skipped` does."""
         cdef Live live = self.live
-        cdef int64_t place = self.best_length - 1, node = self.best, target = -1
-        while node >= 0 and self.search is None:
-            labels[place] = self.nodes[node].step
-            node = self.nodes[node].before
+        cdef int64_t place = self.best_length, node = self.best
+        cdef const int32_t* steps = &labels[0] if place else NULL
+        while place:
             place -= 1
-        for place in range(self.best_length):
             if self.search is not None:
                 labels[place] = self.search.steps[place]
-            if live.skip > NEXT and live.member[live.variables[labels[place]]]:
-                if target < 0 or live.skip != TO_FIRST:
-                    target = place
-        return target
+            else:
+                labels[place] = self.nodes[node].step
+                node = self.nodes[node].before
+        return skipped(live.skip, live.member, live.variables, steps, self.best_length)
 
     cdef int _look_back(self, int64_t count) except -1:
         """For each row from the start on, which steps can reach the end of the pattern or of the rows."""
@@ -597,7 +577,7 @@ cdef class Partition:
             memmove(self.nulls[i], self.nulls[i] + drop, left)
         if self.search is not None:
             self.search.start_row -= drop
-            if self.search.most != _NEVER:
+            if self.search.most != INT64_MAX:
                 self.search.most -= drop
         self.start -= drop
         self.at -= drop

@@ -20,14 +20,7 @@ from hamlet.patterns.automaton._machine cimport (
     ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE, COUNT, NUMBER, READ_INT, READ_REAL, Value, __builtin_add_overflow,
     apply, compare_real,
 )
-from hamlet.patterns.automaton._walk cimport NEXT, PAST, TO_FIRST, Matches, Table
-
-cdef enum:
-    TAKE = 0
-    SPLIT = 1
-    AT_START = 2
-    AT_END = 3
-    ACCEPT = 4
+from hamlet.patterns.automaton._walk cimport ACCEPT, SPLIT, TAKE, Matches, Table, skipped
 
 cdef enum:
     NO = 0
@@ -295,7 +288,7 @@ cdef class Search:
         (int, int, int)
             The first start that is not decided, the matches of the partition, and how the call ended.
         """
-        cdef int64_t most, before = self.work, each, target
+        cdef int64_t most, before = self.work, target
         cdef int verdict
         while row < end:
             most = horizon[row] if horizon.shape[0] else 0
@@ -316,21 +309,11 @@ cdef class Search:
             found.reserve(self.taken)
             memcpy(found._steps + found._labels, self.steps, self.taken * sizeof(int32_t))
             found.close(row, self.taken, number, partition)
-            if self.taken == 0 or skip == NEXT:
-                row += 1
-            elif skip == PAST:
-                row += self.taken
-            else:
-                target = -1
-                for each in range(self.taken):
-                    if member[self.labels[each]]:
-                        target = each
-                        if skip == TO_FIRST:
-                            break
-                if target <= 0:
-                    found.error = (partition, row, target)
-                    return row, number, CANNOT_SKIP
-                row += target
+            target = skipped(skip, member, self.table.variables, self.steps, self.taken)
+            if target <= 0:
+                found.error = (partition, row, target)
+                return row, number, CANNOT_SKIP
+            row += target
         return row, number, DONE
 
     cdef int _start(self, int64_t row, int64_t most, int64_t number, int64_t partition, int64_t max_steps,

@@ -3,11 +3,39 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 
+cdef enum:  # what a step does, as `compile` numbers it
+    TAKE = 0
+    SPLIT = 1
+    AT_START = 2
+    AT_END = 3
+    ACCEPT = 4
+    COUNTED = 5
+
+
 cdef enum:  # what follows a match
     PAST = 0
     NEXT = 1
     TO_FIRST = 2
     TO_LAST = 3
+
+
+cdef inline int64_t skipped(int skip, const uint8_t[::1] member, const int32_t[::1] variables, const int32_t* steps,
+                            int64_t length) noexcept nogil:
+    """How many rows behind the first of a match the next start is; 0 or -1 where nothing can be skipped to.
+
+    `steps` took the rows of the match; `member` says by variable whether it is skipped to.
+    """
+    cdef int64_t row, target = -1
+    if length == 0 or skip == NEXT:
+        return 1
+    if skip == PAST:
+        return length
+    for row in range(length):
+        if member[variables[steps[row]]]:
+            target = row
+            if skip == TO_FIRST:
+                break
+    return target
 
 
 cdef struct Counter:         # a step that takes many rows; by row of the partition:
@@ -64,7 +92,6 @@ cdef class Table:
     cdef uint64_t ends, takers
     cdef Py_ssize_t moves, follow_count, variable_count
     cdef const int64_t[:, ::1] bounds
-    cdef list _counted                  # arrays of each step that counts
     cdef Py_ssize_t counters
     cdef Counter* counter
 

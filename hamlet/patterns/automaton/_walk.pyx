@@ -2,15 +2,14 @@
 
 From the last row of a partition to the first it is computed which steps can still reach the end of the pattern; with
 that, a walk from a start takes the preferred way at every fork and never turns back. Up to 64 steps are bits of one
-word for each row. A step that counts rows of one
-variable keeps, by row, how many of them follow, and where what is behind the step can begin: it costs as much as any
-other step, however far it counts.
+word for each row. A step that counts rows of one variable keeps, by row, how many of them follow, and where what is
+behind the step can begin: it costs as much as any other step, however far it counts.
 
 Contract: `first` and `second` of a step that takes no row are smaller than its own number, as `Program` orders them;
 masks are as long as all rows, an empty one is true everywhere; nothing of this is checked again here.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -18,15 +17,6 @@ import numpy as np
 
 from hamlet.memory.arrays cimport grown
 
-cdef enum:
-    TAKE = 0
-    SPLIT = 1
-    AT_START = 2
-    AT_END = 3
-    ACCEPT = 4
-    COUNTED = 5
-
-cdef int64_t _NEVER = 9223372036854775807
 cdef int64_t _BLOCK_BYTES = 1 << 28
 
 
@@ -384,16 +374,16 @@ cdef class Table:
                 k += 1
             elif kind == TAKE:
                 if row == self.high:
-                    here[i] = row + 1 if self.open_end else _NEVER
+                    here[i] = row + 1 if self.open_end else INT64_MAX
                 else:
                     mask = self.masks[self.variables[i]]
-                    here[i] = later[self.first[i]] if mask == NULL or mask[row] else _NEVER
+                    here[i] = later[self.first[i]] if mask == NULL or mask[row] else INT64_MAX
             elif kind == SPLIT:
                 here[i] = min(here[self.first[i]], here[self.second[i]])
             elif kind == AT_START:
-                here[i] = here[self.first[i]] if row == self.low and self.begins else _NEVER
+                here[i] = here[self.first[i]] if row == self.low and self.begins else INT64_MAX
             elif kind == AT_END:
-                here[i] = here[self.first[i]] if row == self.high else _NEVER
+                here[i] = here[self.first[i]] if row == self.high else INT64_MAX
             else:
                 here[i] = row
 
@@ -409,7 +399,7 @@ cdef class Table:
                 each.before = <int64_t*>grown(each.before, size)
                 each.queue = <int64_t*>grown(each.queue, size)
                 each.room = rows
-            each.run[rows], each.behind[rows] = 0, _NEVER
+            each.run[rows], each.behind[rows] = 0, INT64_MAX
             each.head = each.tail = 0
         return 0
 
@@ -431,7 +421,7 @@ cdef class Table:
             self._goes_on(each, row) or (each.low <= reach and each.behind[i + each.low] <= row + reach))
 
     cdef void count_near(self, Counter* each, int64_t row) noexcept nogil:
-        cdef int64_t reach = row + min(each.high, self._run(each, row)), found = _NEVER, end, place = row + each.low
+        cdef int64_t reach = row + min(each.high, self._run(each, row)), found = INT64_MAX, end, place = row + each.low
         cdef int32_t follows = self.first[each.step]
         if reach == row:
             each.head = each.tail = 0
@@ -598,9 +588,8 @@ cdef bint _partition(Table table, Matches matches, int32_t start_step, int64_t p
 cdef int64_t _from(Table table, Matches matches, int32_t start_step, int64_t partition, int64_t row, int64_t* number,
                    const int64_t[::1] horizon, int skip, const uint8_t[::1] member) except -2 nogil:
     """Find matches from a row on; gives the first start that is not decided, or -1 where nothing can be skipped to."""
-    cdef int64_t place, most, length, target, next_row
+    cdef int64_t place, most, length, target
     cdef int32_t step
-    cdef int32_t* labels
     while row < table.high:
         most = horizon[row] if table.bounded else 0
         if not table.can(row, start_step, most):
@@ -634,22 +623,11 @@ cdef int64_t _from(Table table, Matches matches, int32_t start_step, int64_t par
                 step = table.first[step]
         length = place - row
         number[0] += 1
-        labels = matches._steps + matches._labels
+        target = skipped(skip, member, table.variables, matches._steps + matches._labels, length)
         matches.close(row, length, number[0], partition)
-        if length == 0 or skip == NEXT:
-            row += 1
-        elif skip == PAST:
-            row += length
-        else:
-            target = -1
-            for next_row in range(length):
-                if member[table.variables[labels[next_row]]]:
-                    target = next_row
-                    if skip == TO_FIRST:
-                        break
-            if target <= 0:
-                with gil:
-                    matches.error = (partition, row, target)
-                return -1
-            row += target
+        if target <= 0:
+            with gil:
+                matches.error = (partition, row, target)
+            return -1
+        row += target
     return row
