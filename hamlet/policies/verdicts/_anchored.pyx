@@ -24,9 +24,10 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove
 
+from hamlet.policies.verdicts._rows cimport SAME, VerdictRow, VerdictRows, copy_rows, give_row, take_rows
+
 cdef enum:
     MOST_FUTURES = 6     # obligations of a formula: a truth table is a word
-    SAME = 2             # in rows: like an earlier time-point
     LEAST_ROOM = 64
 
 ctypedef enum Kind:
@@ -190,11 +191,7 @@ cdef class AnchoredStream:
     cdef int64_t[MOST_FUTURES] early         # the first entry that the obligation's interval has not reached
     cdef int64_t[1 << MOST_FUTURES] timeless  # mode 'global': entries whose times do not matter any more
     cdef int timeless_count
-    # Rows that have come and are not yet taken, where time-points share entries:
-    cdef int64_t rows
-    cdef int64_t rows_room
-    cdef int64_t* row                        # [4][rows_room] times, offsets, and those of the time-point it is like
-    cdef int8_t* verdict                     # [rows_room] 0, 1 or SAME
+    cdef VerdictRows rows                    # where time-points share entries
 
     def __cinit__(self, AnchoredFormula formula):
         self.formula = formula
@@ -211,15 +208,14 @@ cdef class AnchoredStream:
         free(self.past)
         free(self.value)
         free(self.entry)
-        free(self.row)
-        free(self.verdict)
+        free(self.rows.row)
 
     @property
     def nbytes(self):
         """Bytes held for the past, for undecided time-points and for rows that are not yet taken."""
         young = sum([self.past[place].room for place in range(self.formula.pasts)])
         tables = (self.formula.pasts + 1) * sizeof(Past) + self.formula.count * 8
-        return tables + 8 * young + self.room * sizeof(Entry) + 33 * self.rows_room
+        return tables + 8 * young + self.room * sizeof(Entry) + sizeof(VerdictRow) * self.rows.room
 
     @property
     def undecided(self):
@@ -252,12 +248,7 @@ cdef class AnchoredStream:
         other.timeless_count = self.timeless_count
         for place in range(self.timeless_count):
             other.timeless[place] = self.timeless[place] - self.head
-        if self.rows:
-            other._reserve_rows(self.rows)
-            for place in range(4):
-                memcpy(other.row + place * other.rows_room, self.row + place * self.rows_room, self.rows * 8)
-            memcpy(other.verdict, self.verdict, self.rows)
-            other.rows = self.rows
+        copy_rows(&other.rows, &self.rows)
         return other
 
     def feed(self, const int64_t[::1] times, const int32_t[::1] atoms):
@@ -583,34 +574,10 @@ cdef class AnchoredStream:
         return 0
 
     cdef int _give(self, int64_t time, int64_t offset, int8_t verdict, const Entry* like) except -1:
-        """One more row."""
-        cdef int64_t at = self.rows, room = self.rows_room
-        if at == room:
-            self._reserve_rows(at + 1)
-            room = self.rows_room
-        self.row[at], self.row[room + at], self.verdict[at] = time, offset, verdict
-        self.row[2 * room + at] = 0 if like == NULL else like.time
-        self.row[3 * room + at] = 0 if like == NULL else like.offset
-        self.rows += 1
-        return 0
-
-    cdef int _reserve_rows(self, int64_t rows) except -1:
-        cdef int64_t room = max(2 * rows, LEAST_ROOM)
-        cdef int place
-        cdef int64_t* row = <int64_t*> malloc(4 * room * sizeof(int64_t))
-        cdef int8_t* verdict = <int8_t*> malloc(room)
-        if row == NULL or verdict == NULL:
-            free(row)
-            free(verdict)
-            raise MemoryError
-        if self.rows:
-            for place in range(4):
-                memcpy(row + place * room, self.row + place * self.rows_room, self.rows * sizeof(int64_t))
-            memcpy(verdict, self.verdict, self.rows)
-        free(self.row)
-        free(self.verdict)
-        self.row, self.verdict, self.rows_room = row, verdict, room
-        return 0
+        """One more row; `like` is the entry that it is the same as."""
+        if like == NULL:
+            return give_row(&self.rows, time, offset, verdict, 0, 0)
+        return give_row(&self.rows, time, offset, verdict, like.time, like.offset)
 
     def take(self):
         """The rows since the last call.
@@ -627,16 +594,8 @@ cdef class AnchoredStream:
         cdef int64_t[::1] times, offsets
         cdef int8_t[::1] verdicts
         if not self.formula.all_points:
-            rows = self.rows
-            found = [_copied(<char*> (self.row + place * self.rows_room), rows, np.int64) for place in range(4)]
-            found.insert(2, _copied(<char*> self.verdict, rows, np.int8))
-            self.rows = 0
-            if self.rows_room > LEAST_ROOM:
-                free(self.row)
-                free(self.verdict)
-                self.row, self.verdict, self.rows_room = NULL, NULL, 0
             self._shrink()
-            return tuple(found)
+            return take_rows(&self.rows)
         while self.head + ready < self.end and (
             self.entry[self.head + ready].table == 0 or self.entry[self.head + ready].table == TRUE
         ):
@@ -770,12 +729,3 @@ cdef int reserve_young(Past* past, int64_t times) except -1:
     past.young, past.room = fresh, room
     past.head, past.end = 0, past.end - past.head
     return 0
-
-
-cdef object _copied(char* values, int64_t rows, kind):
-    found = np.empty(rows, kind)
-    cdef char[::1] view
-    if rows:
-        view = found.view(np.int8)
-        memcpy(&view[0], values, found.nbytes)
-    return found

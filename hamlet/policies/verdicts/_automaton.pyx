@@ -17,13 +17,14 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove, memset
 
 from hamlet.memory.arrays cimport grown
+from hamlet.policies.verdicts._rows cimport (
+    KEPT_ROWS, SAME, VerdictRow, VerdictRows, copy_rows, give_row, reserve_rows, take_rows,
+)
 
 import numpy as np
 
 cdef enum:
     UNDECIDED = 2
-    SAME = 2          # in rows: like an earlier time-point
-    KEPT_ROWS = 64    # a stream without rows keeps room for so many
     MOST_STEPS = 1 << 20  # steps kept; beyond, all are forgotten and made anew when met
 
 cdef struct Step:
@@ -250,14 +251,7 @@ cdef class Stream:
     cdef int64_t* open_times
     cdef int64_t* open_offsets
     cdef int8_t* open_verdicts
-    # Rows that have come and are not yet taken, where not:
-    cdef int64_t rows
-    cdef int64_t rows_room
-    cdef int64_t* row_times
-    cdef int64_t* row_offsets
-    cdef int8_t* row_verdicts    # 0, 1, or SAME
-    cdef int64_t* row_same_times
-    cdef int64_t* row_same_offsets
+    cdef VerdictRows rows        # where not
 
     def __cinit__(self, Automaton automaton):
         self.automaton = automaton
@@ -274,17 +268,13 @@ cdef class Stream:
         free(self.open_times)
         free(self.open_offsets)
         free(self.open_verdicts)
-        free(self.row_times)
-        free(self.row_offsets)
-        free(self.row_verdicts)
-        free(self.row_same_times)
-        free(self.row_same_offsets)
+        free(self.rows.row)
 
     @property
     def nbytes(self):
         """Bytes held for undecided time-points and rows that are not yet taken."""
         return (2 * self.slots_room * sizeof(Slot) + self.point_runs_room * sizeof(PointRun) + 17 * self.open_room
-                + 33 * self.rows_room)
+                + sizeof(VerdictRow) * self.rows.room)
 
     @property
     def undecided(self):
@@ -312,14 +302,7 @@ cdef class Stream:
             memcpy(other.open_offsets, self.open_offsets, self.open * 8)
             memcpy(other.open_verdicts, self.open_verdicts, self.open)
             other.open = self.open
-        if self.rows:
-            other._rows_for(self.rows)
-            memcpy(other.row_times, self.row_times, self.rows * 8)
-            memcpy(other.row_offsets, self.row_offsets, self.rows * 8)
-            memcpy(other.row_verdicts, self.row_verdicts, self.rows)
-            memcpy(other.row_same_times, self.row_same_times, self.rows * 8)
-            memcpy(other.row_same_offsets, self.row_same_offsets, self.rows * 8)
-            other.rows = self.rows
+        copy_rows(&other.rows, &self.rows)
         return other
 
     def feed(self, const int64_t[::1] times, const int32_t[::1] atoms):
@@ -348,7 +331,8 @@ cdef class Stream:
         if all_points:
             self._open_for(self.open + n)
         else:
-            self._rows_for(self.rows + n)  # a guess: earlier time-points that are decided here take rows as well
+            # a guess: earlier time-points that are decided here take rows as well
+            reserve_rows(&self.rows, self.rows.count + n)
         for i in range(n):
             delta = times[i] - time
             place = -1
@@ -374,7 +358,7 @@ cdef class Stream:
                     self._join(step, time, offset)
                 self.open += 1
             elif step.fate < 0:
-                self._row(time, offset, step.fate == -1)
+                give_row(&self.rows, time, offset, step.fate == -1, 0, 0)
             elif step.opens:
                 self._join(step, time, offset)
             else:
@@ -432,7 +416,7 @@ cdef class Stream:
         cdef int32_t after
         cdef PointRun* point_run
         if not self.automaton.all_points:
-            return self._row(slot.time, slot.offset, verdict)
+            return give_row(&self.rows, slot.time, slot.offset, verdict, 0, 0)
         while place >= 0:
             point_run = &self.point_runs[place]
             memset(self.open_verdicts + (point_run.first - self.base), verdict, point_run.count)
@@ -478,22 +462,9 @@ cdef class Stream:
         slot.tail = place
         return 0
 
-    cdef inline int _row(self, int64_t time, int64_t offset, int8_t verdict) except -1:
-        """One more row."""
-        if self.rows == self.rows_room:
-            self._rows_for(self.rows + 1)
-        self.row_times[self.rows] = time
-        self.row_offsets[self.rows] = offset
-        self.row_verdicts[self.rows] = verdict
-        self.rows += 1
-        return 0
-
     cdef inline int _same_row(self, int64_t time, int64_t offset, Slot* other) except -1:
         """A row that says: like the time-point of a slot."""
-        self._row(time, offset, SAME)
-        self.row_same_times[self.rows - 1] = other.time
-        self.row_same_offsets[self.rows - 1] = other.offset
-        return 0
+        return give_row(&self.rows, time, offset, SAME, other.time, other.offset)
 
     cdef int _more_slots(self) except -1:
         cdef Slot* fresh = <Slot*> malloc(4 * self.slots_room * sizeof(Slot))
@@ -520,19 +491,6 @@ cdef class Stream:
         self.open_room = room
         return 0
 
-    cdef int _rows_for(self, int64_t wanted) except -1:
-        """Room for so many rows."""
-        if wanted <= self.rows_room:
-            return 0
-        cdef int64_t room = max(wanted + 64, self.rows_room + self.rows_room // 2)
-        self.row_times = <int64_t*> grown(self.row_times, room * 8)
-        self.row_offsets = <int64_t*>grown(self.row_offsets, room * 8)
-        self.row_verdicts = <int8_t*>grown(self.row_verdicts, room)
-        self.row_same_times = <int64_t*>grown(self.row_same_times, room * 8)
-        self.row_same_offsets = <int64_t*>grown(self.row_same_offsets, room * 8)
-        self.rows_room = room
-        return 0
-
     def take(self):
         """The rows since the last call.
 
@@ -545,17 +503,7 @@ cdef class Stream:
             The earlier time-point where the verdict is 2; None where all time-points get verdicts.
         """
         if not self.automaton.all_points:
-            found = (
-                _copied(<char*> self.row_times, self.rows, np.int64),
-                _copied(<char*> self.row_offsets, self.rows, np.int64),
-                _copied(<char*> self.row_verdicts, self.rows, np.int8),
-                _copied(<char*> self.row_same_times, self.rows, np.int64),
-                _copied(<char*> self.row_same_offsets, self.rows, np.int64),
-            )
-            self.rows = 0
-            if self.rows_room > KEPT_ROWS:
-                self._release_rows()
-            return found
+            return take_rows(&self.rows)
         cdef int64_t ready = 0
         while ready < self.open and self.open_verdicts[ready] != UNDECIDED:
             ready += 1
@@ -637,18 +585,6 @@ cdef class Stream:
         for place in range(self.open):
             self.open_times[place], self.open_offsets[place] = times[place], offsets[place]
             self.open_verdicts[place] = verdicts[place]
-
-    cdef int _release_rows(self) noexcept:
-        """Give up the room for rows, all of which have been taken."""
-        free(self.row_times)
-        free(self.row_offsets)
-        free(self.row_verdicts)
-        free(self.row_same_times)
-        free(self.row_same_offsets)
-        self.row_times = self.row_offsets = self.row_same_times = self.row_same_offsets = NULL
-        self.row_verdicts = NULL
-        self.rows_room = 0
-        return 0
 
 
 cdef object _copied(char* values, int64_t rows, kind):
