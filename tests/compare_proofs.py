@@ -20,7 +20,7 @@ from hamlet.policies.logs.source import types_of
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.formula import free_variables
 from hamlet.policies.syntax.parser import parse_formula
-from hamlet.why.policies import why
+from hamlet.why.policies import of_policy as why
 from tests.comparison import accepted_mutants, by_seeds
 from tests.random_matches import random_matching
 from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy

@@ -18,7 +18,7 @@ from hamlet import oracle
 from hamlet.checker import EvidenceError, check
 from hamlet.errors import HamletError, OptionError, UnsupportedError
 from hamlet.language.query import Taken
-from hamlet.why.trends.why import why
+from hamlet.why.trends.why import of_query as why
 from tests.case_files import oracle_options
 from tests.compare_random import features_of
 from tests.comparison import accepted_mutants, by_seeds

@@ -202,13 +202,13 @@ class PreparedSpecifications:
 
     def _why(self, place: int, row: Mapping[str, Any]) -> Any:
         """The evidence of a row of a specification."""
-        from hamlet.why.values.why import READING, why
+        from hamlet.why.values.why import READING, of_specification
 
         columns = self._settings.columns
         options = {name: columns[name] for name in READING if columns.get(name) is not None}
         if self._settings.start is not None:
             options["start"] = self._settings.start
-        return why(self._specs[place], self._settings.source, row, **options)
+        return of_specification(self._specs[place], self._settings.source, row, **options)
 
     def _hand_out(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
         """Write rows; those of a common monitor to the specifications whose streams they are of."""

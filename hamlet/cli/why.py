@@ -129,14 +129,14 @@ def _evidence(
     own = {name: value for name, value in options.items() if value is not None}
     if extension == ".mfotl":
         from hamlet.policies import Policy
-        from hamlet.why.policies import why
+        from hamlet.why.policies import of_policy
 
         if signature is None:
             raise click.UsageError("policies need --signature FILE.sig, which names their predicates")
         for name in ("start", "timezone", "null_keys"):
             own.pop(name, None)
         policy = Policy.from_file(work, signature)
-        evidence = why(policy, source, row, **own)
+        evidence = of_policy(policy, source, row, **own)
         if checked:
             for name in ("verdicts", "open_end", "mode"):
                 own.pop(name)
@@ -144,33 +144,32 @@ def _evidence(
         return evidence
     if extension == ".lola":
         from hamlet.streams import Specification
-        from hamlet.why.values.why import READING
-        from hamlet.why.values.why import why as why_of_specification
+        from hamlet.why.values.why import READING, of_specification
 
         names = [name for name in (*READING, "since", "until", "start") if name in own]
         chosen = {name: own[name] for name in names if name != "time_column" or own[name] != "time"}
         specification = Specification.from_file(work)
-        evidence = why_of_specification(specification, source, row, limit=limit, **chosen)
+        evidence = of_specification(specification, source, row, limit=limit, **chosen)
         if checked:
             check(specification.text, source, evidence, **chosen)
         return evidence
     if work.lower().endswith(".sql"):
         from hamlet.cli.sql import tables_of, text_of
-        from hamlet.why.matches import why as why_of_statement
+        from hamlet.why.matches import of_statement
 
         text, tables = text_of(work), tables_of(source, own.get("input_format"))
-        evidence = why_of_statement(text, tables, row, source=work)
+        evidence = of_statement(text, tables, row, source=work)
         if checked:
             check(text, tables, evidence)
         return evidence
     if extension == QUERIES:
         from hamlet.planner.workload import Workload
-        from hamlet.why.trends.why import why as why_of_query
+        from hamlet.why.trends.why import of_query
 
         for name in ("negate", "open_end", "verdicts", "mode", "time_points", "ignore_unknown", "start"):
             own.pop(name, None)
         workload = Workload.from_file(work)
-        evidence = why_of_query(workload, source, row, limit=limit, **own)
+        evidence = of_query(workload, source, row, limit=limit, **own)
         if checked:
             check(workload.analysis.text.text, source, evidence, **own)
         return evidence

@@ -64,7 +64,8 @@ class Engine(Monitor):
         under `max_memory`. By default they do not wait where arithmetic in a condition might pass 64 bits, since that
         is an error of the push that brings them; True lets them wait then, too, False never.
     **options
-        `Options`.
+        Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
+        time_unit, timezone, null_keys, max_memory; and ``trace``, whether records of bursts are kept for `trace`.
 
     Examples
     --------

@@ -28,6 +28,7 @@ from hamlet.output.result import Asked, Results
 from hamlet.parallel.time.side_by_side import side_by_side
 from hamlet.planner.skipping import leave_out_useless
 from hamlet.planner.workload import Workload
+from hamlet.runtime.definitions import ZONED
 from hamlet.runtime.options import takes
 from hamlet.runtime.progress import Progress, showing
 
@@ -100,8 +101,8 @@ def run(
         sharing decisions. A file that is there is replaced.
     **options
         `hamlet.engine.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit, timezone, max_memory. Threads compute stretches of time side by side where windows
-        do not overlap, or there is one group only; else groups.
+        order_column, time_unit, timezone, null_keys, max_memory. Threads compute stretches of time side by side where
+        windows do not overlap, or there is one group only; else groups.
 
     Returns
     -------
@@ -125,18 +126,14 @@ def run(
     engine = Engine(workload, **cast(EngineOptions, {**options, "trace": watched}))
     chosen: Options = engine.options
     begin = time.perf_counter()
-    source: EventSource = open_events(
-        events,
-        time_column=chosen.time_column,
-        type_column=chosen.type_column,
-        order_column=chosen.order_column,
-        time_unit=chosen.time_unit,
-        timezone=chosen.timezone,
-        input_format=input_format,
-        delimiter=delimiter,
-        bad_rows=bad_rows,
-        missing_columns=missing_columns,
-    ).with_durations(workload.durations)
+    reading: dict[str, Any] = {
+        "input_format": input_format,
+        "delimiter": delimiter,
+        "bad_rows": bad_rows,
+        "missing_columns": missing_columns,
+    }
+    columns: dict[str, Any] = {name: getattr(chosen, name) for name in ZONED}
+    source: EventSource = open_events(events, **columns, **reading).with_durations(workload.durations)
     whole = source
     source = chosen_events(source, since, until, where)
     _open(engine, source)
@@ -158,27 +155,17 @@ def run(
         see_unread(watch, source, unread)
         _extend(collected, engine.close_columns() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
-    stats = engine.stats | (chunks.stats if chunks is not None else {})
-    stats["events"] += unread
-    if source.left_out:
-        stats["row_groups"] = {"all": source.row_groups.all, "skipped": source.left_out}
-    stats |= {
+    rows = list(collected.values())
+    stats = _stats(engine, chunks, source, unread) | {
         "seconds": time.perf_counter() - begin,
         "stages": engine.stages.seconds,
-        "rows": sum(map(len, collected.values())),
+        "rows": sum(map(len, rows)),
     }
-    rows = list(collected.values())
     choices = {"since": since, "until": until, "where": where}
     watch.left_out = left_out(whole, watch.missing, [name for name, each in choices.items() if each is not None])
     again_over = partial(rows_alone, source, options)
     warnings = source.notes() + of_results(engine.workload, source, watch, rows, again_over)
-    again = {
-        "input_format": input_format,
-        "delimiter": delimiter,
-        "bad_rows": bad_rows,
-        "missing_columns": missing_columns,
-    }
-    again |= {"since": since, "until": until}
+    again = {**reading, "since": since, "until": until}
     whole_events = events if where is None else source  # of a part there is no evidence, which is said then
     explainer = partial(_why, engine.workload, whole_events, {**options, **again})
     asked = Asked(explainer, engine.workload.explain, partial(_trends, engine.workload, source))
@@ -189,6 +176,15 @@ def run(
     if observer is not None:
         observer.write(results)
     return results
+
+
+def _stats(engine: Engine, chunks: Any, source: EventSource, unread: int) -> dict[str, Any]:
+    """What a run has counted; events of `unread` were not read, since no query needs them."""
+    found: dict[str, Any] = engine.stats | (chunks.stats if chunks is not None else {})
+    found["events"] += unread
+    if source.left_out:
+        found["row_groups"] = {"all": source.row_groups.all, "skipped": source.left_out}
+    return found
 
 
 def _open(engine: Engine, source: EventSource) -> None:

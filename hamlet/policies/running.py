@@ -91,10 +91,13 @@ def run(
     time_column, type_column, order_column, time_unit, input_format, delimiter, bad_rows, missing_columns, where, since,
     until
         As of `hamlet.run`; of a log, which has no columns, `bad_rows` alone.
+    progress : callable or bool, optional
+        As of `hamlet.run`.
 
     Returns
     -------
     Results
+        Rows by policy, in the order of time-points: ``time``, ``time_point`` and the free variables.
 
     Raises
     ------

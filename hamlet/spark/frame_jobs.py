@@ -96,7 +96,7 @@ def run(
         files behind the DataFrame.
     **options
         Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
-        time_unit, timezone.
+        time_unit, timezone, null_keys.
 
     Returns
     -------

@@ -68,6 +68,11 @@ def run(
     progress : callable or bool, optional
         As for `hamlet.run`.
 
+    Returns
+    -------
+    Results
+        A row for each trigger that fires, and under `values` for each value of an output, in the order of time.
+
     Raises
     ------
     DataError

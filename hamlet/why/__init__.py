@@ -5,42 +5,31 @@ Source: McConnell, Mehlhorn, Näher and Schweitzer, "Certifying algorithms" (201
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from hamlet.why.evidence import Evidence
 
 if TYPE_CHECKING:
-    from hamlet.planner.workload import Workload
-    from hamlet.policies import Policy
-    from hamlet.streams import Specification
+    from hamlet.why.matches import of_statement
+    from hamlet.why.policies import of_policy
+    from hamlet.why.trends.why import of_query
+    from hamlet.why.values.why import of_specification
 
 __all__ = ["Evidence", "of_policy", "of_query", "of_specification", "of_statement"]
 
-
-def of_policy(policy: Policy, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
-    """The proof behind a row of a policy, or of its absence (`hamlet.why.policies.why`)."""
-    from hamlet.why.policies import why
-
-    return why(policy, events, row, **options)
-
-
-def of_query(workload: Workload, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
-    """The trends behind a row of a query, or of its absence (`hamlet.why.trends.why.why`)."""
-    from hamlet.why.trends.why import why
-
-    return why(workload, events, row, **options)
+# Who asks about one notation needs nothing of the others.
+_PLACES = {
+    "of_policy": "hamlet.why.policies",
+    "of_query": "hamlet.why.trends.why",
+    "of_specification": "hamlet.why.values.why",
+    "of_statement": "hamlet.why.matches",
+}
 
 
-def of_specification(spec: Specification, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
-    """The values behind a row of a specification, or of its absence (`hamlet.why.values.why.why`)."""
-    from hamlet.why.values.why import why
-
-    return why(spec, events, row, **options)
-
-
-def of_statement(text: str, tables: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
-    """The match behind a row of a statement with row patterns, or of its absence (`hamlet.why.matches.why`)."""
-    from hamlet.why.matches import why
-
-    return why(text, tables, row, **options)
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'hamlet.why' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_PLACES[name]), name)
+    globals()[name] = found
+    return found

@@ -36,7 +36,7 @@ PLACE = "__hamlet_place"  # of a row among those that the clause reads
 _MOST_WAYS = 2_000  # ways of labelling that are tried for the longest one
 
 
-def why(
+def of_statement(
     text: str,
     tables: Any,
     row: Mapping[str, Any],

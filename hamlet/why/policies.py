@@ -40,7 +40,7 @@ _COLUMNS = ("policy", "time", "time_point", "offset", "verdict", "same_as_time",
 _NO_NAMES = Scope({})
 
 
-def why(
+def of_policy(
     policy: Policy,
     events: Any,
     row: Mapping[str, Any],
@@ -367,6 +367,3 @@ def _node(node: Node, points: Points, log: _Log) -> dict[str, Any]:
         "holds": node.holds,
         "because": sorted(each.place for each in node.below),
     }
-
-
-__all__ = ["why"]

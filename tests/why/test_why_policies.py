@@ -16,7 +16,7 @@ from hamlet.cli import main
 from hamlet.errors import HamletError, OptionError, UnsupportedError
 from hamlet.policies import Policy, run
 from hamlet.policies.logs.source import types_of
-from hamlet.why.policies import why
+from hamlet.why.policies import of_policy as why
 from tests.compare_proofs import compare
 
 ROOT = Path(__file__).parents[2]

@@ -68,6 +68,13 @@ def sql(
         With every mistake in the text, each at its place.
     DataError
         If the tables do not allow an answer, such as a match without the variable that is skipped to.
+
+    Examples
+    --------
+    >>> clause = "ORDER BY ts MEASURES FIRST(ts) AS since, COUNT(*) AS n PATTERN (a b+) DEFINE b AS v > PREV(v)"
+    >>> text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
+    >>> sql(text, {"t": [{"ts": ts, "v": v} for ts, v in enumerate([3, 4, 5, 1])]}).rows()
+    [{'since': 0, 'n': 3}]
     """
     _refuse_loose_tables(options)
     chosen = made_of(StatementOptions, options, ("source",))

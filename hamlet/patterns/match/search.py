@@ -190,7 +190,7 @@ class Searching:
         )
 
     def by_host(self) -> Searching:
-        """The same search where the host answers all conditions over labels."""
+        """A search in which the host answers all conditions over labels."""
         kept = self.meaning, self.ordered, self.table, self.horizon, self.reports, self.max_steps, self.name
         return Searching(*kept, natively=False)
 

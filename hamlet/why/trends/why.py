@@ -31,7 +31,7 @@ _READING = ("input_format", "delimiter", "bad_rows", "missing_columns", "since",
 _OPENING = ("time_column", "type_column", "order_column", "time_unit", "timezone", *_READING[:3])
 
 
-def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int = 1000, **options: Any) -> Evidence:
+def of_query(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int = 1000, **options: Any) -> Evidence:
     """The trends behind a row of a query, or why there is no such row.
 
     Parameters
@@ -374,6 +374,3 @@ def _step(step: Step, search: Search, found: _Row) -> dict[str, Any]:
         "ends": step.ends,
         "trends": json_value(step.trends),
     }
-
-
-__all__ = ["why"]

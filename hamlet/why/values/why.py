@@ -45,7 +45,9 @@ READING = ("time_column", "time_unit", "order_column", "input_format", "delimite
 """The options of `hamlet.streams.run` that say how events are read."""
 
 
-def why(spec: Specification, events: Any, row: Mapping[str, Any], *, limit: int = 1000, **options: Any) -> Evidence:
+def of_specification(
+    spec: Specification, events: Any, row: Mapping[str, Any], *, limit: int = 1000, **options: Any
+) -> Evidence:
     """The values behind a row of a specification, or what stands in the way of one.
 
     Parameters
