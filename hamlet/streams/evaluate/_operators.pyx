@@ -57,10 +57,41 @@ cdef class LazyNode(PairNode):
         return 1
 
 
-cdef class UnaryNode(Node):
-    """``!``, ``-``, ``~``; `mask` are the bits that ``~`` flips."""
+cdef class OperandNode(Node):
+    """What is computed of one cell."""
 
     cdef Node operand
+
+    cdef bint apply(self, Cell* out) noexcept:
+        """Compute one; false where it has no value of 64 bits."""
+        return False
+
+    cdef object fault(self, Cell given):
+        """The error at a cell of which it has none."""
+        raise NotImplementedError
+
+    cdef int num(self, Instance me, Cell* out) except -1:
+        cdef Cell given
+        if not self.operand.num(me, out):
+            return 0
+        given = out[0]
+        if not self.apply(out):
+            raise self.fault(given)
+        return 1
+
+    cdef int fill(self, Frame frame, Py_ssize_t low, int n, Cell* out, unsigned char* rows) except -1:
+        cdef int each
+        if not self.operand.fill(frame, low, n, out, rows):
+            return 0
+        for each in range(n):
+            if rows[each] and not self.apply(&out[each]):
+                return 0
+        return 1
+
+
+cdef class UnaryNode(OperandNode):
+    """``!``, ``-``, ``~``; `mask` are the bits that ``~`` flips."""
+
     cdef uint64_t mask
     cdef int kind
 
@@ -70,7 +101,6 @@ cdef class UnaryNode(Node):
         self.kind = "!-~".index(operator)
 
     cdef bint apply(self, Cell* out) noexcept:
-        """Compute one; false where the result is beyond 64 bits."""
         if self.kind == 0:
             out.i = not out.i
         elif self.kind == 2:
@@ -85,22 +115,9 @@ cdef class UnaryNode(Node):
             out.i = -out.i
         return True
 
-    cdef int num(self, Instance me, Cell* out) except -1:
-        if not self.operand.num(me, out):
-            return 0
-        if not self.apply(out):
-            kind = "UInt64" if self.family == UINT else "Int64"
-            raise Fault(f"-({boxed(out[0], self.family)}) is beyond 64 bits ({kind})")
-        return 1
-
-    cdef int fill(self, Frame frame, Py_ssize_t low, int n, Cell* out, unsigned char* rows) except -1:
-        cdef int each
-        if not self.operand.fill(frame, low, n, out, rows):
-            return 0
-        for each in range(n):
-            if rows[each] and not self.apply(&out[each]):
-                return 0
-        return 1
+    cdef object fault(self, Cell given):
+        kind = "UInt64" if self.family == UINT else "Int64"
+        return Fault(f"-({boxed(given, self.family)}) is beyond 64 bits ({kind})")
 
 
 cdef class ChoiceNode(Node):
@@ -209,10 +226,9 @@ cdef inline double function_of(int which, double x) noexcept nogil:
     return fabs(x)
 
 
-cdef class FunctionNode(Node):
+cdef class FunctionNode(OperandNode):
     """A function of one number."""
 
-    cdef Node operand
     cdef int which
     cdef str name
 
@@ -221,7 +237,6 @@ cdef class FunctionNode(Node):
         self.columnar, self.celled = operand.columnar, operand.celled
 
     cdef bint apply(self, Cell* out) noexcept:
-        """Compute one; false where it has no value of 64 bits."""
         if self.which == 9 and self.family != FLOAT:
             if self.family == INT and out.i < 0:
                 if out.i == SMALLEST:
@@ -231,25 +246,10 @@ cdef class FunctionNode(Node):
         out.f = function_of(self.which, out.f)
         return not isnan(out.f)
 
-    cdef int num(self, Instance me, Cell* out) except -1:
-        cdef Cell before
-        if not self.operand.num(me, out):
-            return 0
-        before = out[0]
-        if self.apply(out):
-            return 1
+    cdef object fault(self, Cell given):
         if self.family == FLOAT:
-            raise Fault(f"{self.name}({text_of(before.f)}) is not a number (NaN)")
-        raise Fault(f"abs({before.i}) is beyond 64 bits (Int64)")
-
-    cdef int fill(self, Frame frame, Py_ssize_t low, int n, Cell* out, unsigned char* rows) except -1:
-        cdef int each
-        if not self.operand.fill(frame, low, n, out, rows):
-            return 0
-        for each in range(n):
-            if rows[each] and not self.apply(&out[each]):
-                return 0
-        return 1
+            return Fault(f"{self.name}({text_of(given.f)}) is not a number (NaN)")
+        return Fault(f"abs({given.i}) is beyond 64 bits (Int64)")
 
 
 cdef inline double rounded(double value, double digits) noexcept nogil:
@@ -301,17 +301,14 @@ cdef class LogNode(PairNode):
         return 1
 
 
-cdef class CastNode(Node):
+cdef class CastNode(OperandNode):
     """A number as one of another type; faults where it does not fit 64 bits. Fractions are cut off."""
-
-    cdef Node operand
 
     def __init__(self, int family, Node operand):
         self.family, self.operand = family, operand
         self.columnar, self.celled = operand.columnar, family in (BOOL, INT, UINT)
 
     cdef bint apply(self, Cell* out) noexcept:
-        """Convert one; false where it does not fit."""
         cdef int source = self.operand.family
         cdef double x
         if source == self.family:
@@ -334,21 +331,6 @@ cdef class CastNode(Node):
             return out.i >= 0  # of either sign in the other: the highest bit is not used
         return True
 
-    cdef int num(self, Instance me, Cell* out) except -1:
-        cdef Cell before
-        if not self.operand.num(me, out):
-            return 0
-        before = out[0]
-        if self.apply(out):
-            return 1
-        shown = text_of(before.f) if self.operand.family == FLOAT else boxed(before, self.operand.family)
-        raise Fault(f"{shown} does not fit {'UInt64' if self.family == UINT else 'Int64'}")
-
-    cdef int fill(self, Frame frame, Py_ssize_t low, int n, Cell* out, unsigned char* rows) except -1:
-        cdef int each
-        if not self.operand.fill(frame, low, n, out, rows):
-            return 0
-        for each in range(n):
-            if rows[each] and not self.apply(&out[each]):
-                return 0
-        return 1
+    cdef object fault(self, Cell given):
+        shown = text_of(given.f) if self.operand.family == FLOAT else boxed(given, self.operand.family)
+        return Fault(f"{shown} does not fit {'UInt64' if self.family == UINT else 'Int64'}")
