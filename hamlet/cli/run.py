@@ -34,8 +34,9 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
-from hamlet.cli.sql import is_sql, run_statements, text_of
+from hamlet.cli.sql import is_sql, run_statements
 from hamlet.engine.live_filter import filter_of
+from hamlet.frontend.files import text_of_file
 from hamlet.frontend.time_column import called
 from hamlet.input.events import EventSource
 from hamlet.input.live.lines import LineForm
@@ -109,7 +110,9 @@ def command(
     """Run a workload, or a file of SQL with row patterns, in this process and print or write the rows."""
     if is_sql(workload):
         options["dialect"] = "duckdb"
-        return run_statements(text_of(workload), workload, source, outputs, output_format, limit, options)
+        return run_statements(
+            text_of_file(workload, "SQL text"), workload, source, outputs, output_format, limit, options
+        )
     if is_monitored(workload):
         raise click.UsageError(f"hamlet run counts the trends of a workload; hamlet monitor runs {workload}")
     live, output = live_of(options), outputs[0] if outputs else None

@@ -29,7 +29,8 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import sink_of
-from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
+from hamlet.errors import Diagnostic, OptionError, UnsupportedError
+from hamlet.frontend.files import text_of_file
 from hamlet.frontend.time_column import called
 from hamlet.input.live.lines import LineForm
 from hamlet.output.html import SHOWN_ROWS
@@ -84,16 +85,6 @@ def tables_of(source: Input | None, input_format: str | None = None) -> Any:
     if named and unnamed:
         raise OptionError(f"some inputs have a name and {unnamed[0]} has none; write --input name={unnamed[0]}")
     return named or unnamed or None
-
-
-def text_of(path: str) -> str:
-    """The text of a file."""
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
 
 
 def run_text(
@@ -232,7 +223,9 @@ def check(path: str, settings: Settings) -> str:
     """What is said of a file without errors."""
     from hamlet.patterns.match.explain import check as checked
 
-    found = checked(text_of(path), tables_of(settings.source, settings.columns.get("input_format")), source=path)
+    found = checked(
+        text_of_file(path, "SQL text"), tables_of(settings.source, settings.columns.get("input_format")), source=path
+    )
     return f"{path}: {len(found)} row pattern{'s' * (len(found) != 1)}, no errors"
 
 
@@ -248,11 +241,11 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
     if html is not None:
         from hamlet.pages.row_patterns import write_explanation  # brings in jinja2
 
-        write_explanation(text_of(path), path, html)
+        write_explanation(text_of_file(path, "SQL text"), path, html)
         return
     from hamlet.patterns.match.explain import explain as explained
 
-    click.echo(explained(text_of(path), source=path))
+    click.echo(explained(text_of_file(path, "SQL text"), source=path))
 
 
 class _Sql(click.Command):

@@ -38,7 +38,8 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import summary_line, task_bar
-from hamlet.cli.sql import is_sql, tables_of, text_of
+from hamlet.cli.sql import is_sql, tables_of
+from hamlet.frontend.files import text_of_file
 
 _OF_BATCHES = ("overwrite", "balance", "products", "semijoin", "report", "trace", "since", "until")
 _STREAM_OPTIONS = (
@@ -204,7 +205,7 @@ def _match(workload: str, source: Input, output: str, quiet: bool, stream: bool,
     from hamlet.spark import patterns
 
     started = time.perf_counter()
-    text, tables = text_of(workload), tables_of(source, options["input_format"])
+    text, tables = text_of_file(workload, "SQL text"), tables_of(source, options["input_format"])
     given = {name: options[name] for name in ("input_format", "output_format", "delimiter", "missing_columns")}
     if stream:
         given |= {name: options[name] for name in ("lateness", "late", "bad_rows")}

@@ -154,10 +154,11 @@ def _evidence(
             check(specification.text, source, evidence, **chosen)
         return evidence
     if work.lower().endswith(".sql"):
-        from hamlet.cli.sql import tables_of, text_of
+        from hamlet.cli.sql import tables_of
+        from hamlet.frontend.files import text_of_file
         from hamlet.why.matches import of_statement
 
-        text, tables = text_of(work), tables_of(source, own.get("input_format"))
+        text, tables = text_of_file(work, "SQL text"), tables_of(source, own.get("input_format"))
         evidence = of_statement(text, tables, row, source=work)
         if checked:
             check(text, tables, evidence)

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
-from hamlet.errors import DataError, Diagnostic, WorkloadError
+from hamlet.errors import Diagnostic, WorkloadError
 from hamlet.frontend.cursor import TooManyProblemsError
+from hamlet.frontend.files import text_of_file
 from hamlet.frontend.reports import Reports
 
 Json = Any
@@ -130,18 +131,12 @@ class Notation(ABC):
 
         Raises
         ------
-        DataError
+        OptionError
             If it cannot be read.
         WorkloadError
             With every mistake of the text.
         """
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not UTF-8 text (byte {error.start})") from None
-        except OSError as error:
-            raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
-        return self.read(text, path, Path(path).stem)
+        return self.read(text_of_file(path, "file"), path, Path(path).stem)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss, similar_file
+from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.frontend.files import text_of_file
 from hamlet.frontend.reports import Reports
 from hamlet.input.columns import StringPool
 from hamlet.language.analysis import analyse_text, column_errors, row_name_errors
@@ -74,7 +74,7 @@ class Workload:
         WorkloadError
             With every mistake of the text.
         """
-        return cls.parse(_text_of(path), os.fspath(path))
+        return cls.parse(text_of_file(path, "workload"), os.fspath(path))
 
     def select(self, names: Iterable[str]) -> Workload:
         """Some of the queries, in the order of the text.
@@ -299,7 +299,7 @@ def mistakes(path: str | os.PathLike[str], schema: Schema) -> list[Diagnostic]:
     OptionError
         If the file cannot be read.
     """
-    return column_errors(_text_of(path), os.fspath(path), schema)
+    return column_errors(text_of_file(path, "workload"), os.fspath(path), schema)
 
 
 def mistaken_row_names(path: str | os.PathLike[str], special: Mapping[str, str]) -> list[Diagnostic]:
@@ -317,19 +317,4 @@ def mistaken_row_names(path: str | os.PathLike[str], special: Mapping[str, str])
     OptionError
         If the file cannot be read.
     """
-    return row_name_errors(_text_of(path), os.fspath(path), special)
-
-
-def _text_of(path: str | os.PathLike[str]) -> str:
-    try:
-        return Path(path).read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise OptionError(f"there is no workload {os.fspath(path)!r}{similar_file(Path(path))}") from None
-    except IsADirectoryError:
-        raise OptionError(f"the workload {os.fspath(path)!r} is a folder; name a file in it") from None
-    except OSError as error:
-        raise OptionError(f"cannot read the workload {os.fspath(path)!r}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise OptionError(
-            f"the workload {os.fspath(path)!r} is not UTF-8 text (byte {error.start}); save it as UTF-8"
-        ) from None
+    return row_name_errors(text_of_file(path, "workload"), os.fspath(path), special)

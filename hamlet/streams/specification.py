@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from html import escape
-from pathlib import Path
 
-from hamlet.errors import Diagnostic, OptionError, similar_file
+from hamlet.errors import Diagnostic, OptionError
+from hamlet.frontend.files import text_of_file
 from hamlet.streams.check.analysis import Checked, analyse
 from hamlet.streams.program.ir import Program, Stream
 
@@ -63,7 +63,7 @@ class Specification:
         WorkloadError
             With every mistake of the text.
         """
-        return cls.parse(_text_of(path), os.fspath(path))
+        return cls.parse(text_of_file(path, "specification"), os.fspath(path))
 
     def explain(self) -> str:
         """What is computed from what, when, and how much is kept: the text of ``hamlet explain``."""
@@ -97,14 +97,3 @@ class Specification:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What is allowed but probably not meant."""
         return self.checked.warnings
-
-
-def _text_of(path: str | os.PathLike[str]) -> str:
-    name = os.fspath(path)
-    try:
-        return Path(path).read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise OptionError(f"{name} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise OptionError(f"cannot read {name}: {reason}{similar_file(Path(name))}") from None

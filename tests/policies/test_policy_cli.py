@@ -119,7 +119,7 @@ def test_what_a_policy_keeps(folder: Path, capsys: pytest.CaptureFixture[str], t
         (["monitor", "w.mfotl", "-i", "w.csv"], "policies need --signature"),
         (["monitor", "w.mfotl", "-s", "w.sig", "-i", "w.csv", "--values"], "--values is for stream specifications"),
         (["monitor", "w.mfotl", "-s", "w.sig", "-i", "no.csv"], "no such file: no.csv"),
-        (["monitor", "no.mfotl", "-s", "w.sig", "-i", "w.csv"], "no.mfotl cannot be read"),
+        (["monitor", "no.mfotl", "-s", "w.sig", "-i", "w.csv"], "there is no policy 'no.mfotl'"),
         (["monitor", "w.sase", "-s", "w.sig", "-i", "w.csv"], "ends in .mfotl (a policy) or .lola"),
         (["check", "neg.mfotl", "-s", "w.sig"], "neg.mfotl:1:5: the variable 'u' is not bound"),
         (["monitor", "w.mfotl", "w.mfotl", "-s", "w.sig", "-i", "w.csv"], "have one name"),

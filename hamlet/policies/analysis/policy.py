@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError
+from hamlet.frontend.files import text_of_file
 from hamlet.frontend.reports import Reports
 from hamlet.policies.analysis.typecheck import check_types
 from hamlet.policies.syntax.columns import column_names
@@ -15,7 +16,7 @@ from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.syntax.formula import Formula, free_variables
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.printing import print_formula
-from hamlet.policies.syntax.signature import Signature, read_text
+from hamlet.policies.syntax.signature import Signature
 
 
 class Policy:
@@ -108,14 +109,14 @@ class Policy:
 
         Raises
         ------
-        DataError
+        OptionError
             If a file cannot be read.
         PolicyError
             With every mistake of the text.
         """
         if not isinstance(signature, Signature):
             signature = Signature.from_file(signature)
-        return cls.parse(read_text(path), signature, name or Path(path).stem, Path(path).name)
+        return cls.parse(text_of_file(path, "policy"), signature, name or Path(path).stem, Path(path).name)
 
     def renamed(self, name: str) -> Policy:
         """This policy under another name."""

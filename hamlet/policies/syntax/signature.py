@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast, get_args
 
-from hamlet.errors import NOWHERE, DataError, Span, near_miss, one_of
+from hamlet.errors import NOWHERE, Span, near_miss, one_of
 from hamlet.frontend.cursor import Cursor, TooManyProblemsError, UnreadableError
+from hamlet.frontend.files import text_of_file
 from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports
 from hamlet.policies.syntax.diagnostics import PolicyError
@@ -106,12 +107,12 @@ class Signature:
 
         Raises
         ------
-        DataError
+        OptionError
             If the file cannot be read.
         PolicyError
             As `parse`.
         """
-        return cls.parse(read_text(path), Path(path).name)
+        return cls.parse(text_of_file(path, "signature"), Path(path).name)
 
     def __getitem__(self, key: tuple[str, int]) -> PredicateSchema:
         return self._predicates[key]
@@ -144,22 +145,6 @@ class Signature:
 
     def __repr__(self) -> str:
         return f"Signature.parse({str(self)!r})"
-
-
-def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a policy's or a signature's file.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, or is not UTF-8.
-    """
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DataError(f"{os.fspath(path)} cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{os.fspath(path)} is not UTF-8 text (byte {error.start})") from error
 
 
 class _Reader(Cursor):
