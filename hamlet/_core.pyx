@@ -35,13 +35,7 @@ from hamlet.kernel.expression cimport Program, Register
 from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
 from hamlet.kernel.lanes.lanes cimport LANES_PLAIN
 from hamlet.kernel.operators.checkpoint cimport MOST_COUNTERS, counters_of, read_states, write_states
-from hamlet.kernel.operators.complete_window.row_columns cimport (
-    comes_last,
-    free_row_columns,
-    load_row_columns,
-    taken_columns,
-    unroll,
-)
+from hamlet.kernel.operators.complete_window.row_columns cimport free_row_columns, load_row_columns, unroll
 from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepare_whole, tries_whole
 from hamlet.kernel.operators.open_windows cimport export_windows
 from hamlet.kernel.operators.pane_matrix.event_maps cimport forget_maps, prepare_maps
@@ -82,6 +76,7 @@ from hamlet.kernel.plan cimport (
     StoreTable,
 )
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Area, Portion, area_for, give_back
+from hamlet.kernel.row_columns cimport comes_last, taken_columns
 from hamlet.kernel.run_length cimport (
     KEY_RUN_FEW_BITS,
     KEY_RUN_KEYS,
@@ -895,10 +890,11 @@ cdef class Kernel(Interface):
 
         Or None; then all rows are among those of `rows`.
         """
+        cdef const Rows* b = &self.core.rows[query]
         if self.core.row_columns[query].count == 0:
             return None
-        if comes_last(&self.core, query):
-            return taken_columns(&self.core, query)
+        if comes_last(&self.core.row_columns[query], b.window, b.count):
+            return taken_columns(&self.core.row_columns[query])
         self._raise(unroll(&self.core, query))
         return None
 

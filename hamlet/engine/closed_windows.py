@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hamlet._core import Kernel
 from hamlet.engine.group_order import Ranks
 from hamlet.engine.keys import KeyIndex
-from hamlet.engine.trend_groups import grouped
+from hamlet.engine.trend_groups import Mark, as_columns, come_in_order, grouped, in_order
 from hamlet.input.columns import Int64Array, StringPool
 from hamlet.kernel.column_builder import by_window
 from hamlet.kernel.operators.matching.operator import Matching
@@ -163,7 +163,18 @@ class ClosedRows:
         """The rows that a kernel has as columns, in order; no others of the query come behind them."""
         keys, windows, counts, gathers = row_columns
         query = self.compiled.queries[place]
-        return self._grouped(query, Runs(windows, counts), keys, in_columns(query.layout, gathers))
+        runs = Runs(windows, counts)
+        if not query.analysed.taken:
+            return self._grouped(query, runs, keys, in_columns(query.layout, gathers))
+        columns, marks = in_columns(query.layout, gathers[:-1]), gathers[-1:]
+        if len(query.group) == len(self.compiled.attributes) and come_in_order(query):
+            attributes = [self.index.column(each, keys) for each in query.group]
+            return in_order(query, runs, attributes, marks, columns, self._strings.texts, self._schema)
+
+        def chosen(order: Int64Array) -> list[Column]:
+            return [taken(column, order) for column in columns]
+
+        return self._regrouped(query, np.repeat(windows, counts), keys, marks, chosen)
 
     def _taken(self, place: int, orders: Orders | None) -> Closed | None:
         """The other rows that the kernels have of a query."""
@@ -196,18 +207,29 @@ class ClosedRows:
         if not len(keys):
             self._drop([part])
             return None
-        owners = keys.astype(np.int32)
-        attributes = {}
-        for name, number in zip(query.analysed.grouping, query.group, strict=True):
-            numbers, ranks, _ = self._ranks.setdefault((number,), Ranks(self.index, (number,))).of(keys)
-            attributes[name] = self.index.column(number, owners), ranks[numbers]
 
         def columns(order: Int64Array) -> list[Column]:
             return [*decoded(query.layout.cells, widths, words, order), *(taken(column, order) for column in sets)]
 
-        found = grouped(query, windows, attributes, marks, columns, self._strings.texts, self._schema)
+        found = self._regrouped(query, windows, keys.astype(np.int32), as_columns(marks), columns)
         self._drop([part])
         return found
+
+    def _regrouped(
+        self,
+        query: CompiledQuery,
+        windows: Int64Array,
+        owners: npt.NDArray[np.int32],
+        marks: Sequence[Mark],
+        columns: Callable[[Int64Array], list[Column]],
+    ) -> Closed:
+        """Rows of partitions and of what trends took, in any order, as rows of groups."""
+        attributes = {}
+        for name, number in zip(query.analysed.grouping, query.group, strict=True):
+            ranks_of = self._ranks.setdefault((number,), Ranks(self.index, (number,)))
+            numbers, ranks, _ = ranks_of.of(owners.astype(np.int64))
+            attributes[name] = self.index.column(number, owners), ranks[numbers]
+        return grouped(query, windows, attributes, marks, columns, self._strings.texts, self._schema)
 
     def _ordered(self, group: tuple[int, ...], keys: Int64Array, windows: Int64Array, orders: Orders | None) -> Ordered:
         """The order of rows, which queries side by side often have in common; kept where there are `orders`."""
@@ -262,11 +284,10 @@ class ClosedRows:
 
     def _waiting(self, part: int) -> Drained:
         """The rows of one of the kernels' queries, until they are dropped."""
+        drained = [kernel.rows(part) for kernel in self.kernels]
         sets = [self._sets(kernel, part) for kernel in self.kernels]
         if len(self.kernels) == 1:
-            keys, windows, widths, words = self.kernels[0].rows(part)
-            return keys, windows, widths, words, sets[0]
-        drained = [kernel.rows(part) for kernel in self.kernels]
+            return *drained[0], sets[0]
         keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
         windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
         return keys, windows, widths, words, [below(columns) for columns in zip(*sets, strict=True)]

@@ -52,10 +52,11 @@ class MatchingRunner(ClassRunner):
         floating: Sequence[int],  # noqa: ARG002
         sharing: Sharing,  # noqa: ARG002
         budget: Budget,
-        paths: Paths,  # noqa: ARG002
+        paths: Paths,
     ) -> Sequence[Any]:
         apart = self.workload.schema.order_column == RANK
-        return [Matching(self.matching, budget, apart) for _ in range(self._workers.threads)]
+        ordered = self.compiled.listed if paths.uses("row_columns") else ()
+        return [Matching(self.matching, budget, apart, ordered) for _ in range(self._workers.threads)]
 
     def _register(self, signature: Signature) -> int:
         return self._add(signature)

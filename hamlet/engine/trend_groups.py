@@ -25,14 +25,46 @@ from hamlet.planner.compiled import CompiledQuery
 
 _VALUED = 2  # in the first number of a value: there is one
 
+Mark = tuple[Int64Array, npt.NDArray[np.bool_] | None]  # what trends took, and where there is a value; None for all
 Ranked = tuple[Values, Int64Array]  # values of a group, and numbers that are ordered as they are, NULL first
+
+
+def as_columns(marks: npt.NDArray[np.int64]) -> list[Mark]:
+    """What trends took as `Matching.marks` gives it, thing by thing."""
+    return [
+        (np.ascontiguousarray(marks[:, place, 1]), marks[:, place, 0] & _VALUED != 0) for place in range(marks.shape[1])
+    ]
+
+
+def come_in_order(query: CompiledQuery) -> bool:
+    """Whether rows in the order of windows, partitions and what the kernel says of trends are in that of groups."""
+    *before, last = query.analysed.groups
+    if isinstance(last, Attribute) or not all(isinstance(each, Attribute) for each in before):
+        return False
+    texts = (None, AttributeType.STRING)  # the kernel knows the numbers of strings only
+    return last.attribute is None or query.types.get((last.variable, last.attribute)) not in texts
+
+
+def in_order(
+    query: CompiledQuery,
+    runs: Runs,
+    attributes: Sequence[Values],
+    marks: Sequence[Mark],
+    columns: list[Column],
+    texts: Sequence[str],
+    schema: Schema,
+) -> Closed:
+    """Rows of partitions and marks that are in the order of groups, one of each, as rows of groups."""
+    *_, last = query.analysed.groups
+    assert not isinstance(last, Attribute)
+    return Closed(runs, (*attributes, _taken(query, last, *marks[0], texts, schema)), columns)
 
 
 def grouped(
     query: CompiledQuery,
     windows: Int64Array,
     attributes: Mapping[str, Ranked],
-    marks: npt.NDArray[np.int64],
+    marks: Sequence[Mark],
     columns: Callable[[Int64Array], list[Column]],
     texts: Sequence[str],
     schema: Schema,
@@ -45,19 +77,17 @@ def grouped(
     windows : int64 array of shape (rows,)
     attributes : mapping of str to Ranked
         The grouping attributes, each of shape (rows,).
-    marks : int64 array of shape (rows, things taken, 2)
-        From `Matching.marks`.
+    marks : sequence of Mark
+        Of each thing taken.
     columns : callable
         The components in another order, given the places of rows.
     texts : sequence of str
         What the numbers of strings stand for.
     schema : Schema
     """
-    places = iter(range(marks.shape[1]))
+    left = iter(marks)
     groups = [
-        attributes[each.name]
-        if isinstance(each, Attribute)
-        else _taken(query, each, marks[:, next(places)], texts, schema)
+        attributes[each.name] if isinstance(each, Attribute) else _ranked(query, each, *next(left), texts, schema)
         for each in query.analysed.groups
     ]
     order, starts, found, counts = in_groups([windows, *(rank for _, rank in groups)])
@@ -69,34 +99,53 @@ def grouped(
 
 
 def _taken(
-    query: CompiledQuery, each: Taken, mark: npt.NDArray[np.int64], texts: Sequence[str], schema: Schema
+    query: CompiledQuery,
+    each: Taken,
+    numbers: Int64Array,
+    valid: npt.NDArray[np.bool_] | None,
+    texts: Sequence[str],
+    schema: Schema,
+) -> Values:
+    """What trends took, as values."""
+    if each.attribute is None:
+        return Values(numbers)
+    type, arrow_type = group_type(query, each, schema)
+    if type is AttributeType.STRING:
+        return Values(numbers, valid, list(texts))
+    if type is AttributeType.DOUBLE:
+        return Values(numbers.view(np.float64), valid)
+    if type is AttributeType.BOOLEAN:
+        return Values(numbers != 0, valid)
+    if type in (AttributeType.TIMESTAMP, AttributeType.DURATION):
+        present = _presenter(each, type, arrow_type, schema)
+        there = np.ones(len(numbers), np.bool_) if valid is None else valid
+        found = zip(numbers.tolist(), there.tolist(), strict=True)
+        return Values([present(ticks) if known else None for ticks, known in found])
+    return Values(numbers, valid)
+
+
+def _ranked(
+    query: CompiledQuery,
+    each: Taken,
+    numbers: Int64Array,
+    valid: npt.NDArray[np.bool_] | None,
+    texts: Sequence[str],
+    schema: Schema,
 ) -> Ranked:
     """What trends took, as values and in order."""
-    numbers = np.ascontiguousarray(mark[:, 1])
+    values = _taken(query, each, numbers, valid, texts, schema)
     if each.attribute is None:
-        return Values(numbers), numbers
-    type, arrow_type = group_type(query, each, schema)
-    valid = mark[:, 0] & _VALUED != 0
+        return values, numbers
+    type, _ = group_type(query, each, schema)
+    there = np.ones(len(numbers), np.bool_) if valid is None else valid
     codes: npt.NDArray[Any] = numbers
-    values = Values(numbers, valid)
     if type is AttributeType.STRING:
-        objects = list(texts)
-        codes, values = ordinals(numbers, valid.astype(np.uint8), objects), Values(numbers, valid, objects)
+        codes = ordinals(numbers, there.astype(np.uint8), list(texts))
     elif type is AttributeType.DOUBLE:
         codes = numbers.view(np.float64)
-        values = Values(codes, valid)
-    elif type is AttributeType.BOOLEAN:
-        values = Values(numbers != 0, valid)
-    elif type in (AttributeType.TIMESTAMP, AttributeType.DURATION):
-        present = _presenter(each, type, arrow_type, schema)
-        found = zip(numbers.tolist(), valid.tolist(), strict=True)
-        values = Values([present(ticks) if there else None for ticks, there in found])
-    ranks = codes
     if codes.dtype != np.int64 or int(codes.min()) == np.iinfo(np.int64).min:
-        ranks = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    if valid.all():
-        return values, ranks
-    return values, np.where(valid, ranks, int(ranks.min()) - 1)
+        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return values, codes if there.all() else np.where(there, codes, int(codes.min()) - 1)
 
 
 def _presenter(each: Taken, type: AttributeType, arrow_type: Any, schema: Schema) -> Callable[[int], Any]:

@@ -54,7 +54,7 @@ ALWAYS = ("scalar", "event_store", "matching")
 FEATURES: Mapping[str, str] = {
     "active_queries": "complete_window takes only the queries that the types of a window's events can bring to an end",
     "int32": "complete_window takes twice as many queries per vector where a window's numbers are small (AVX2)",
-    "row_columns": "rows of complete_window are written column by column, in their final order",
+    "row_columns": "rows of whole windows are written column by column, in their final order",
     "run_length": "a batch is read once, with one open run of like events per key, instead of being sorted",
     "bytes": "run_length reads keys and classes of events as bytes",
     "bursts_at_once": "simd: a burst takes effect, which tells whom it concerns, and then it is decided who shares it",

@@ -212,6 +212,24 @@ def test_pushes_and_saves_in_the_middle_of_windows(window: str) -> None:
     assert in_any_order(found) == expected
 
 
+@pytest.mark.parametrize("keys", ["k", "k, g", "g"])
+def test_whole_windows_as_those_that_come_event_by_event(keys: str) -> None:
+    """Windows that are whole in a batch have their rows as columns, in order; partitions may be of one group."""
+    chance = random.Random(3)
+    events = [event | {"g": chance.choice((1, 2, None))} for event in stream(3, 260, keys=2)]
+    text = workload("WITHIN 9 s").replace("RETURN k", f"RETURN {keys}").replace("GROUP-BY k", f"GROUP-BY {keys}")
+    text = re.sub("(PATTERN .*?) GROUP-BY", r"\1 WHERE [k, g] GROUP-BY", text)
+    text += "RETURN LAST(B.a), k, COUNT(*) PATTERN SEQ(A, B+) WHERE [k, g] GROUP-BY LAST(B.a), k WITHIN 9 s"
+    parsed = hamlet.Workload.parse(text)
+    whole = hamlet.run(parsed, events)
+    assert whole.stats["whole_windows"] > 50
+    assert repr(rows(text, events, features="")) == repr(whole.rows())
+    engine = hamlet.Engine(parsed)
+    found = [row for at in range(0, len(events), 4) for row in engine.push(events[at : at + 4])] + engine.close()
+    assert engine.stats["whole_windows"] < whole.stats["whole_windows"]
+    assert repr(in_any_order(found)) == repr(in_any_order(whole.rows()))
+
+
 def test_a_column_becomes_double_while_windows_are_open() -> None:
     """What stands in a log turns, too, for every query that reads it."""
     text = workload("WITHIN 30 s")

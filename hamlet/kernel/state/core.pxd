@@ -7,6 +7,7 @@ from hamlet.kernel.expression cimport Column, Register
 from hamlet.kernel.lanes.lanes cimport LANES_WIDEST, LIVE_SLOTS, Band, Block, Input, LiveChunk, Machine, Word
 from hamlet.kernel.plan cimport Entry, Query
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
+from hamlet.kernel.row_columns cimport RowColumns
 from hamlet.kernel.run_length cimport KeyRun
 from hamlet.kernel.state.burst cimport Tally
 from hamlet.kernel.state.query_state cimport State
@@ -311,26 +312,12 @@ cdef struct Maps:        # what takes events of a pane at once as a map from cel
     Word* cells          # of a chunk at their end
     int64_t own          # bytes of these
 
-cdef struct RowColumn:
-    int64_t* value       # integers, values of extrema, or mantissas; a null pointer for flags
-    uint8_t* there       # flags, and whether there is an extremum
-    int64_t* exponent    # of scaled doubles
+cdef struct PlaneColumn:  # where the numbers of a row column come from
     int64_t flip         # the bits in which a value differs from its rank
     int form             # what the plane holds: integers, doubles, ranks
     int ordinal          # its number among these
     int how              # Casting, of the plane
     bint doubles         # scaled ones, or ranks of doubles
-
-cdef struct RowColumns:       # of closed windows of one query, in the order in which they are asked for
-    Py_ssize_t count
-    Py_ssize_t capacity
-    int32_t* key
-    int columns
-    RowColumn* column  # [components] a null pointer where the query has no row columns
-    Py_ssize_t runs      # of rows of one window
-    Py_ssize_t runs_capacity
-    int64_t* window      # [runs]
-    int64_t* begin       # [runs] the first row
 
 cdef struct Rows:        # of closed windows of one query
     Py_ssize_t count
@@ -374,6 +361,7 @@ cdef struct Core:
     Calendar calendar
     Rows* rows           # [queries]
     RowColumns* row_columns         # [queries]
+    PlaneColumn** plane_columns     # [queries][components]
     int64_t step         # number of the step under way, from 1
     int64_t advanced     # windows that end at or before this time are closed and stay so
     # what events do

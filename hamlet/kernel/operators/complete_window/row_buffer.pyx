@@ -17,17 +17,16 @@ from libc.string cimport memset
 from hamlet.kernel.cells cimport Scaled, bit_length, scaled_normal
 from hamlet.kernel.lanes.lanes cimport CAST_LEAST_DOUBLE, LIVE_PLANES, Word, aligned, lanes_value
 from hamlet.kernel.lanes.lanes cimport LANES_WIDEST as WIDEST
-from hamlet.kernel.operators.complete_window.row_columns cimport begin_run, make_room
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
+from hamlet.kernel.row_columns cimport RowColumn, RowColumns, begin_run, make_room
 from hamlet.kernel.state.core cimport (
     MOST_HELD,
     ActivePlace,
     ActiveQueries,
     ActiveVector,
     Core,
+    PlaneColumn,
     RowBuffer,
-    RowColumn,
-    RowColumns,
     take_own_spare,
 )
 
@@ -153,7 +152,7 @@ cdef int write_rows(Core* k, RowBuffer* h, int query, bint listed) noexcept nogi
         some |= count[i]
     if some == 0:
         return NO_FAILURE
-    if make_room(k, s, h.windows + HELD_STEP):
+    if make_room(s, h.windows + HELD_STEP):
         return OUT_OF_MEMORY
     if listed:
         take_listed(h, query, count, s.key + first, &counts)
@@ -170,13 +169,13 @@ cdef int write_rows(Core* k, RowBuffer* h, int query, bint listed) noexcept nogi
                 h.sets, s.key + s.count, h.source + (s.count - first), h.source_set + (s.count - first), &counts,
             )
         if found:
-            if begin_run(k, s, h.number[run]):
+            if begin_run(s, h.number[run]):
                 return OUT_OF_MEMORY
             s.count += found
     if k.band[0].exact:
         k.most_bits = max(k.most_bits, bit_length(counts))
     for i in range(s.columns):
-        write_column(h, query, &s.column[i], first, s.count - first)
+        write_column(h, query, &k.plane_columns[query][i], &s.column[i], first, s.count - first)
     return NO_FAILURE
 
 
@@ -194,36 +193,40 @@ cdef void take_listed(
         seen[0] |= h.word[h.source[row]].i
 
 
-cdef void write_column(RowBuffer* h, int query, RowColumn* column, Py_ssize_t first, Py_ssize_t rows) noexcept nogil:
+cdef void write_column(
+    RowBuffer* h, int query, const PlaneColumn* from_, RowColumn* column, Py_ssize_t first, Py_ssize_t rows
+) noexcept nogil:
     """One column of the rows that `held_find` has found."""
     cdef int32_t plane[MOST_HELD]  # by set: how far from the number of trends
     cdef const ActivePlace* place
     cdef const ActiveVector* chunk
-    cdef int64_t* number = &h.taken[0] if column.value == NULL or column.doubles else column.value + first
+    cdef int64_t* number = &h.taken[0] if column.value == NULL or from_.doubles else column.value + first
     cdef Py_ssize_t row
     cdef int i
     memset(plane, 0, HELD_TABLE * sizeof(int32_t))
     for i in range(h.sets):
         place = &h.chosen[i].place[query]
         chunk = &h.chosen[i].chunk[place.chunk]
-        plane[i] = (chunk.before[column.form] + column.ordinal) * chunk.machine.width if place.count else 0
+        plane[i] = (chunk.before[from_.form] + from_.ordinal) * chunk.machine.width if place.count else 0
     held_take(&h.word[0].i, h.source, h.source_set, rows, plane, h.sets, number)
     if column.there != NULL:
         for row in range(rows):
             column.there[first + row] = number[row] != 0
-    if column.value != NULL and column.doubles:
+    if column.value != NULL and from_.doubles:
         for row in range(rows):
-            write_double(column, first + row, number[row])
-    elif column.flip and column.value != NULL:
+            write_double(from_, column, first + row, number[row])
+    elif from_.flip and column.value != NULL:
         for row in range(rows):
-            number[row] ^= column.flip
+            number[row] ^= from_.flip
 
 
-cdef inline void write_double(RowColumn* column, Py_ssize_t row, int64_t value) noexcept nogil:
+cdef inline void write_double(
+    const PlaneColumn* from_, RowColumn* column, Py_ssize_t row, int64_t value
+) noexcept nogil:
     """A sum of doubles, or the rank of one, as a number of a row."""
     cdef Scaled number
     if column.exponent == NULL:
-        column.value[row] = lanes_value(value, True, column.how == CAST_LEAST_DOUBLE)
+        column.value[row] = lanes_value(value, True, from_.how == CAST_LEAST_DOUBLE)
         return
     number = scaled_normal((<double*> &value)[0], 0)
     (<double*> column.value)[row] = number.m

@@ -69,10 +69,10 @@ cdef dict lay_logs(Core* k, object tables, bint apart, Interface owner):
             k.query[number].log = log
             k.query[number].keeps_log = number == numbers[0]
             k.query[number].record_words = log.head + kept_words(log.columns)
-            if number != numbers[0]:
-                takers.remove(number)
-    k.takers = len(takers)
-    k.taking_part = <int*> owner.hold(np.array(takers or [0], np.int32))
+            takers.remove(number)
+    k.takers, k.logs = len(takers), len(kept)
+    k.taking_part = <int*> owner.hold(np.array([*takers, 0], np.int32))
+    k.keeping = <int*> owner.hold(np.array([*kept, 0], np.int32))
     return kept
 
 
@@ -125,6 +125,7 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
         fields.append(field)
         log.member[place].finals = sum(1 << bit_of[slot] for slot in ends)
         log.member[place].cell, log.member[place].words = cell, words_of(&k.query[number].cells, 1)
+        log.tallies |= log.member[place].tallies
         starts[word] |= sum(1 << bit_of[slot] << base for slot in own if slot[0] == 0)
         finals[word] |= sum(1 << bit_of[slot] << base for slot in ends)
         highest[word] |= field & ~(field >> 1)

@@ -13,7 +13,13 @@ SIZES: dict[str, int]
 def hash_texts(texts: Sequence[str]) -> npt.NDArray[np.uint64]: ...
 
 class Matching(Interface):
-    def __init__(self, tables: Sequence[Any], budget: Budget | None = None, apart: bool = False) -> None: ...
+    def __init__(
+        self,
+        tables: Sequence[Any],
+        budget: Budget | None = None,
+        apart: bool = False,
+        ordered_queries: Sequence[int] = (),
+    ) -> None: ...
     def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int], bool]], type: int) -> int: ...
     def adopt(
         self,

@@ -20,12 +20,12 @@ from libc.string cimport memcpy, memset
 from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Register
 from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
 from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_partition, write_partition
-from hamlet.kernel.operators.matching.feed cimport sort_by_key, take_events
+from hamlet.kernel.operators.matching.feed cimport log_batch, may_be_whole, sort_by_key, take_events
 from hamlet.kernel.operators.matching.lineage cimport widen_records
 from hamlet.kernel.operators.matching.load cimport load_table
 from hamlet.kernel.operators.matching.logs cimport lay_logs, log_class, relay_log
 from hamlet.kernel.operators.matching.marks cimport widen_marks
-from hamlet.kernel.operators.matching.rows cimport free_rows
+from hamlet.kernel.operators.matching.rows cimport free_rows, lay_row_columns, unroll
 from hamlet.kernel.operators.matching.state cimport free_partition, relay
 from hamlet.kernel.operators.matching.tables cimport (
     ANY,
@@ -46,6 +46,8 @@ from hamlet.kernel.operators.matching.tables cimport (
 from hamlet.kernel.operators.matching.value_sets cimport widen_values
 from hamlet.kernel.operators.matching.windows cimport advance_time, schedule
 from hamlet.kernel.plan cimport OUT_OF_MEMORY
+from hamlet.kernel.radix_sort cimport Area, Portion, area_for, give_back
+from hamlet.kernel.row_columns cimport RowColumns, comes_last, free_columns, taken_columns
 from hamlet.memory.arrays cimport grown
 from hamlet.memory.budget cimport Budget, take
 
@@ -69,6 +71,8 @@ cdef class Matching(Interface):
     apart : bool
         Whether the order of events is 0 for rows of other queries, which come first of their time and have no order
         among its other events, and more for all others.
+    ordered_queries : sequence of int
+        Those whose rows may come as columns, in the `sequence` of `process`.
 
     Notes
     -----
@@ -79,7 +83,7 @@ cdef class Matching(Interface):
     cdef dict logged     # of each query that keeps a log: for each of its columns the queries that it is kept for
     cdef object ranks    # of strings, as they are known
 
-    def __cinit__(self, tables, budget=None, bint apart=False):
+    def __cinit__(self, tables, budget=None, bint apart=False, ordered_queries=()):
         cdef Core* k = &self.core
         cdef int number, columns = 1, states = 1
         self.budget = Budget() if budget is None else budget
@@ -91,7 +95,8 @@ cdef class Matching(Interface):
         k.query = <Table*> calloc(k.queries + 1, sizeof(Table))
         k.rows = <Rows*> calloc(k.queries + 1, sizeof(Rows))
         k.registers = <Register*> malloc(MACHINE_DEPTH * sizeof(Register))
-        if k.query == NULL or k.rows == NULL or k.registers == NULL:
+        k.row_columns = <RowColumns*> calloc(k.queries + 1, sizeof(RowColumns))
+        if k.query == NULL or k.rows == NULL or k.registers == NULL or k.row_columns == NULL:
             raise MemoryError
         for number, table in enumerate(tables):
             load_table(&k.query[number], table, apart, self)
@@ -101,6 +106,9 @@ cdef class Matching(Interface):
             for compared in table.compared:
                 columns = max(columns, len(compared.columns))
         self.logged = lay_logs(k, tables, apart, self)
+        for number in ordered_queries:
+            if k.query[number].log != NULL and may_be_whole(&k.query[number]):
+                lay_row_columns(k, number)
         k.vector = <Column*> calloc(columns, sizeof(Column))
         k.scalar = <Column*> calloc(columns, sizeof(Column))
         k.fresh = <int64_t*> calloc(4 * states, sizeof(int64_t))
@@ -129,13 +137,17 @@ cdef class Matching(Interface):
                 free_partition(k, &k.query[query], spare)
             free_rows(k, &k.rows[query])
             free(k.query[query].table)
+            if k.row_columns != NULL:
+                free_columns(&k.row_columns[query])
             if k.query[query].keeps_log:
                 free(k.query[query].log.bound)
+                free_partition(k, &k.query[query], k.query[query].log.whole)
         if k.account != NULL:
             take(k.account, -k.own)
         free(k.partition)
         free(k.query)
         free(k.rows)
+        free(k.row_columns)
         free(k.due)
         free(k.entry)
         free(k.class_member)
@@ -279,7 +291,7 @@ cdef class Matching(Interface):
                     self._raise(OUT_OF_MEMORY)
 
     def process(
-        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int64_t part=0, int64_t parts=1,
+        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int32_t part=0, int32_t parts=1,
         int64_t until=INT64_MIN, rows=None, sequence=None, bint distinct=False, hashes=None,
     ):
         """Feed rows in (time, order) order; see `hamlet._core.Kernel.process`, also for what it raises.
@@ -290,33 +302,78 @@ cdef class Matching(Interface):
             Of each string number (`hash_texts`), where a query asks for them.
         """
         cdef Core* k = &self.core
+        cdef EventColumns bound = EventColumns(columns)
+        cdef const uint64_t[::1] hash_view = hashes
+        if len(keys) == 0:
+            return
+        self._reserve_keys(key_count)
+        k.columns = bound.column
+        self.know_ranks(ranks)
+        k.hashes = NULL if hashes is None or len(hashes) == 0 else &hash_view[0]
+        try:
+            if k.takers:
+                self._take_events(keys, times, orders, classes, rows, key_count, part, parts)
+            if k.logs:
+                self._log_events(keys, times, orders, classes, rows, key_count, part, parts, until, sequence)
+        finally:
+            k.columns = NULL
+
+    cdef void _log_events(
+        self, object keys, object times, object orders, object classes, object rows, Py_ssize_t key_count,
+        int32_t part, int32_t parts, int64_t until, object sequence,
+    ) except *:
+        """Give a batch to the logs."""
+        cdef Core* k = &self.core
+        cdef Area area = area_for(len(keys))
+        cdef Portion batch
+        cdef const int32_t[::1] key_view = np.asarray(keys, dtype=np.int32)
+        cdef const int32_t[::1] class_view = np.asarray(classes, dtype=np.int32)
+        cdef const int64_t[::1] time_view = times
+        cdef const int64_t[::1] order_view = times if orders is None else orders
+        cdef const int32_t[::1] row_view = key_view if rows is None else rows
+        cdef const int32_t[::1] place_of = None if sequence is None else sequence[0]
+        cdef const int32_t[::1] key_at = None if sequence is None else sequence[1]
+        cdef const int32_t* place = NULL if sequence is None else &place_of[0]
+        cdef const int32_t* at = NULL if sequence is None else &key_at[0]
+        cdef const int64_t* order = NULL if orders is None else &order_view[0]
+        cdef int number, failure
+        memset(&batch, 0, sizeof(Portion))
+        batch.number, batch.rows, batch.end = &key_view[0], NULL if rows is None else &row_view[0], len(keys)
+        batch.limit, batch.part, batch.parts = key_count, part, parts
+        batch.times, batch.classes = &time_view[0], &class_view[0]
+        try:
+            for number in range(k.logs):
+                with nogil:
+                    failure = log_batch(k, k.keeping[number], area, &batch, place, at, order, until)
+                self._raise(failure)
+        finally:
+            give_back(area)
+
+    cdef void _take_events(
+        self, object keys, object times, object orders, object classes, object rows, Py_ssize_t key_count,
+        int32_t part, int32_t parts
+    ) except *:
+        """Give a batch to the queries that take events one by one."""
+        cdef Core* k = &self.core
         cdef const int32_t[::1] key_view = np.asarray(keys, dtype=np.int32)
         cdef const int32_t[::1] class_view = np.asarray(classes, dtype=np.int32)
         cdef const int64_t[::1] time_view = times
         cdef const int64_t[::1] order_view = times if orders is None else orders
         cdef const int64_t* order = NULL if orders is None else &order_view[0]
-        cdef const uint64_t[::1] hash_view = hashes
         cdef const int32_t[::1] row_view = rows
         cdef const int32_t* row = NULL if rows is None else &row_view[0]
         cdef Py_ssize_t n = len(keys), i, count = 0
         cdef uint64_t* event
         cdef uint64_t* spare
         cdef int* kind
-        cdef EventColumns bound = EventColumns(columns)
         cdef Py_ssize_t place
         cdef int failure
-        if n == 0:
-            return
-        self._reserve_keys(key_count)
         event = <uint64_t*> malloc(n * sizeof(uint64_t))
         spare = <uint64_t*> malloc(n * sizeof(uint64_t))
         kind = <int*> malloc(n * sizeof(int))
         try:
             if event == NULL or spare == NULL or kind == NULL:
                 raise MemoryError
-            k.columns = bound.column
-            self.know_ranks(ranks)
-            k.hashes = NULL if hashes is None or len(hashes) == 0 else &hash_view[0]
             with nogil:
                 for i in range(n if parts == 1 else 0):
                     if key_view[i] >= 0:
@@ -338,7 +395,6 @@ cdef class Matching(Interface):
             free(event)
             free(spare)
             free(kind)
-            k.columns = NULL
         self._raise(failure)
 
     def know_ranks(self, ranks):
@@ -443,14 +499,22 @@ cdef class Matching(Interface):
 
     def closed(self):
         """How many rows each query has to drain, of those that have any; a dict of int to int."""
+        cdef const Core* k = &self.core
         cdef int query
-        return {query: self.core.rows[query].count for query in range(self.core.queries) if self.core.rows[query].count}
+        return {
+            query: k.rows[query].count + k.row_columns[query].count
+            for query in range(k.queries) if k.rows[query].count or k.row_columns[query].count
+        }
+
+    def takes_whole(self, Py_ssize_t rows):  # noqa: ARG002
+        """Whether windows that are whole in a batch are taken at once."""
+        cdef int number
+        return any([may_be_whole(&self.core.query[self.core.keeping[number]]) for number in range(self.core.logs)])
 
     @property
     def waiting(self):
         """Rows to drain."""
-        cdef int query
-        return sum(self.core.rows[query].count for query in range(self.core.queries))
+        return sum(self.closed().values())
 
     def memory(self, int query):
         """Bytes that a query holds, per key; of a log the queries hold equal parts. int64 array of shape (keys,)."""
@@ -477,7 +541,21 @@ cdef class Matching(Interface):
             The rows' cells one after the other (`hamlet._core.Kernel.rows`).
         """
         cdef Rows* r = &self.core.rows[query]
+        self._raise(unroll(&self.core, query))
         return rows_of(r.key, r.window, r.width, r.word, r.count, r.words)
+
+    def take_columns(self, int query):
+        """Take the rows of whole windows, as `hamlet._core.Kernel.take_columns` does.
+
+        Where trends are grouped by what they took, that is the last column.
+        """
+        cdef RowColumns* s = &self.core.row_columns[query]
+        if s.count == 0:
+            return None
+        if comes_last(s, self.core.rows[query].window, self.core.rows[query].count):
+            return taken_columns(s)
+        self._raise(unroll(&self.core, query))
+        return None
 
     def sets(self, int query):
         """The distinct values of the same rows, copied.
@@ -547,6 +625,7 @@ cdef class Matching(Interface):
         cdef Core* k = &self.core
         found = dict.fromkeys(COUNTERS, 0)
         found["windows"], found["largest_count_bits"], found["live_states"] = k.windows, k.most_bits, k.live
+        found["whole_windows"] = k.whole_windows
         return found
 
 

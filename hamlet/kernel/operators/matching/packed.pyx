@@ -29,7 +29,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Table,
     clear,
 )
-from hamlet.kernel.operators.matching.tallies cimport value_of
+from hamlet.kernel.operators.matching.tallies cimport rank_of, value_of
 from hamlet.kernel.plan cimport OUT_OF_MEMORY
 
 cdef extern from *:
@@ -218,8 +218,11 @@ cdef int append_packed(
     cdef const Table* t = &k.query[m.query]
     cdef uint64_t number[MOST_MARKS + 1]
     cdef uint64_t value[MOST_MARKS + 1]
+    cdef int64_t rank[MOST_MARKS + 1]
+    cdef int64_t own
+    cdef uint64_t here
     cdef uint64_t field = (<uint64_t> 1 << s.width) - 1, left = m.finals, word
-    cdef int mark, other, marks = 0, most = s.marks
+    cdef int mark, other, place, marks = 0, most = s.marks
     clear(number, s.marks + 1)
     while left:
         word = log.standing[m.base + ctzll(left)]
@@ -237,17 +240,25 @@ cdef int append_packed(
             marks += number[mark] != 0
         return append_numbers(k, m.query, key, window, marks, 0, value, number)
     for mark in range(1, most + 1):
-        if not value_of(log, m, &t.taking[0], record + s.event[mark] * stride + log.head, &word):
-            number[0] += number[mark]
+        here = number[mark]
+        if here == 0:
             continue
-        other = 0
-        while other < marks and value[1 + other] != word:
-            other += 1
-        if other == marks:
-            value[1 + other], number[1 + other] = word, number[mark]  # of this one or another one before
-            marks += number[mark] != 0
-        else:
-            number[1 + other] += number[mark]
+        if not value_of(log, m, &t.taking[0], record + s.event[mark] * stride + log.head, &word):
+            number[0] += here
+            continue
+        own = rank_of(&t.taking[0], word)
+        other = marks
+        while other and rank[other] > own:
+            other -= 1
+        if other and rank[other] == own:
+            number[other] += here
+            continue
+        marks += 1
+        place = marks
+        while place > other + 1:  # those behind it move up, over what has been read
+            rank[place], value[place], number[place] = rank[place - 1], value[place - 1], number[place - 1]
+            place -= 1
+        rank[place], value[place], number[place] = own, word, here
     value[0] = 0
     if number[0] and append_numbers(k, m.query, key, window, 1, 0, value, number):
         return OUT_OF_MEMORY

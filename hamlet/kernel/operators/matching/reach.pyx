@@ -33,7 +33,7 @@ from hamlet.kernel.operators.matching.neighbours cimport (
 )
 from hamlet.kernel.operators.matching.packed cimport count_packed
 from hamlet.kernel.operators.matching.room cimport reserve_words
-from hamlet.kernel.operators.matching.rows cimport next_row
+from hamlet.kernel.operators.matching.rows cimport append_cell
 from hamlet.kernel.operators.matching.tables cimport (
     LOG_HEAD,
     Core,
@@ -201,21 +201,18 @@ cdef int deliver_reached(
     for i in range(listed):
         m = &log.member[log.listed[i]]
         cell = log.cell + m.cell
-        if not m.tallies:
-            cell = next_row(k, &k.rows[m.query], key, window, 1, m.words)
-            if cell == NULL:
-                return OUT_OF_MEMORY
-            if k.query[m.query].cells.exact:
-                k.most_bits = max(k.most_bits, 1)
         clear(cell, m.words)
         gain_all(log, m, record, t.record_words, entries, k.taken, cell)
-        if not m.tallies:
-            increment(&k.query[m.query].cells, 1, cell)
-    if t.span < 0:
+        if m.tallies:
+            continue
+        increment(&k.query[m.query].cells, 1, cell)
+        if append_cell(k, m.query, key, window, 0, 0, cell):
+            return OUT_OF_MEMORY
+    if t.span < 0 and log.tallies:
         listed = count_packed(k, log, p, key, window, entries, listed)
         if listed < 0:
             return OUT_OF_MEMORY
-    for i in range(listed):
+    for i in range(listed if log.tallies else 0):
         m = &log.member[log.listed[i]]
         failure = count_trends(k, log, m, p, key, window, first, entries) if m.tallies else NO_FAILURE
         if failure:

@@ -1,14 +1,19 @@
-"""Rows of closed windows of the matching operator: cells, values of sets, marks, matched events."""
+"""Rows of closed windows of the matching operator: cells, values of sets, marks, matched events.
+
+Those of whole windows that come in the order in which their rows are asked for are row columns.
+"""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport has_trends, limbs_bits, place_in_cell, words_in_cell, words_of
+from hamlet.kernel.column_builder cimport EXTREMUM
 from hamlet.kernel.operators.matching.lineage cimport count_events
-from hamlet.kernel.operators.matching.marks cimport append_mark
+from hamlet.kernel.operators.matching.marks cimport TAKEN, VALUED, append_mark
 from hamlet.kernel.operators.matching.room cimport reserve_words
 from hamlet.kernel.operators.matching.tables cimport (
+    COUNT,
     REGISTER_WORDS,
     Core,
     Partition,
@@ -17,7 +22,16 @@ from hamlet.kernel.operators.matching.tables cimport (
     mark_of,
     value_words,
 )
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, SUM_INT, Component
+from hamlet.kernel.row_columns cimport (
+    RowColumn,
+    RowColumns,
+    begin_run,
+    lay_columns,
+    make_room,
+    read_cell,
+    write_cell,
+)
 from hamlet.memory.arrays cimport regrown
 from hamlet.memory.budget cimport take
 
@@ -77,24 +91,69 @@ cdef int append_row(
     return append_sets(k, t, p, r, value + taken) if t.sets else NO_FAILURE
 
 
+cdef void lay_row_columns(Core* k, int query) except *:
+    """Give a query row columns: its components, and behind them what trends took, if they are grouped by it."""
+    cdef const Table* t = &k.query[query]
+    cdef RowColumns* s = &k.row_columns[query]
+    lay_columns(s, k.account, &k.own, &t.cells, t.takings)
+    if t.takings and t.taking[0].function != COUNT:
+        s.column[s.columns - 1].form = EXTREMUM
+
+
+cdef int append_cell(
+    Core* k, int query, int64_t key, int64_t window, uint64_t there, uint64_t what, const uint64_t* cell
+) noexcept nogil:
+    """Append a row of a cell of width 1, and what trends took where they are grouped by it."""
+    cdef const Table* t = &k.query[query]
+    cdef RowColumns* s = &k.row_columns[query]
+    cdef int words = words_of(&t.cells, 1)
+    cdef uint64_t* row
+    if t.cells.exact:
+        k.most_bits = max(k.most_bits, limbs_bits(cell, 1))
+    if k.in_order and s.columns and fits_columns(t, cell):
+        if make_room(s, 1) or begin_run(s, window):
+            return OUT_OF_MEMORY
+        write_cell(s, &t.cells, cell)
+        if t.takings:
+            write_mark(s, s.count, there, what)
+        s.key[s.count] = <int32_t> key
+        s.count += 1
+        return NO_FAILURE
+    row = next_row(k, &k.rows[query], key, window, 1, words)
+    if row == NULL or (t.takings and note_mark(k, &k.rows[query], there, what)):
+        return OUT_OF_MEMORY
+    memcpy(row, cell, words * sizeof(uint64_t))
+    return NO_FAILURE
+
+
+cdef inline bint fits_columns(const Table* t, const uint64_t* cell) noexcept nogil:
+    """Whether the sums of a cell of width 1 fit a word."""
+    cdef const uint64_t* sum_
+    cdef int i
+    for i in range(1, t.cells.components):
+        sum_ = cell + place_in_cell(&t.cells.component[i], 1)
+        if t.cells.component[i].kind == SUM_INT and sum_[1] != <uint64_t> (<int64_t> sum_[0] >> 63):
+            return False
+    return True
+
+
 cdef int append_marked(
     Core* k, int query, int64_t key, int64_t window, uint64_t there, uint64_t what, const uint64_t* count, int width,
-    const uint64_t* cell
+    uint64_t* cell
 ) noexcept nogil:
     """Append a row with a count of some width, its other components from a cell of width 1; and what trends took."""
     cdef const Table* t = &k.query[query]
     cdef Rows* r = &k.rows[query]
     cdef const Component* c
-    cdef uint64_t* row = next_row(k, r, key, window, width, words_of(&t.cells, width))
+    cdef uint64_t* row
     cdef uint64_t* target
     cdef int i, j
-    if row == NULL:
+    if width == 1:
+        cell[0] = count[0]
+        return append_cell(k, query, key, window, there, what, cell)
+    row = next_row(k, r, key, window, width, words_of(&t.cells, width))
+    if row == NULL or (t.takings and note_mark(k, r, there, what)):
         return OUT_OF_MEMORY
-    if t.takings:
-        if r.marks + 2 > r.marks_capacity and reserve_words(k, &r.mark, &r.marks_capacity, r.marks + 2):
-            return OUT_OF_MEMORY
-        r.mark[r.marks], r.mark[r.marks + 1] = there, what
-        r.marks += 2
     if t.cells.exact:
         k.most_bits = max(k.most_bits, limbs_bits(count, width))
     for i in range(1, t.cells.components):
@@ -108,31 +167,85 @@ cdef int append_marked(
     return NO_FAILURE
 
 
+cdef inline int note_mark(Core* k, Rows* r, uint64_t there, uint64_t what) noexcept nogil:
+    """Put down what the trends of one more row took."""
+    if r.marks + 2 > r.marks_capacity and reserve_words(k, &r.mark, &r.marks_capacity, r.marks + 2):
+        return OUT_OF_MEMORY
+    r.mark[r.marks], r.mark[r.marks + 1] = there, what
+    r.marks += 2
+    return NO_FAILURE
+
+
+cdef inline void write_mark(RowColumns* s, Py_ssize_t row, uint64_t there, uint64_t what) noexcept nogil:
+    """Write what the trends of a row took, behind its components."""
+    cdef RowColumn* column = &s.column[s.columns - 1]
+    column.value[row] = <int64_t> what
+    if column.form == EXTREMUM:
+        column.there[row] = there & VALUED != 0
+
+
 cdef int append_numbers(
     Core* k, int query, int64_t key, int64_t window, int rows, uint64_t there, const uint64_t* what,
     const uint64_t* number
 ) noexcept nogil:
-    """Append rows of cells that are a number of trends, each with what these took; all have something, or none has."""
+    """Append rows of cells that are a number of trends, each with what these took; all have something, or none has.
+
+    Those of a window come in the order of what was taken.
+    """
     cdef Rows* r = &k.rows[query]
+    cdef RowColumns* s = &k.row_columns[query]
     cdef Py_ssize_t at
-    cdef uint64_t* mark
     cdef uint64_t most = 0
     cdef int i
-    if r.marks + 2 * rows > r.marks_capacity and reserve_words(k, &r.mark, &r.marks_capacity, r.marks + 2 * rows):
-        return OUT_OF_MEMORY
+    for i in range(rows):
+        most |= number[i]
+    k.most_bits = max(k.most_bits, limbs_bits(&most, 1))
+    if k.in_order and s.columns and rows:
+        if make_room(s, rows) or begin_run(s, window):
+            return OUT_OF_MEMORY
+        at = s.count
+        for i in range(rows):
+            s.key[at + i] = <int32_t> key
+            s.column[0].value[at + i] = <int64_t> number[i]
+            write_mark(s, at + i, there, what[i])
+        s.count += rows
+        return NO_FAILURE
     if reserve_rows(k, r, rows, rows):
         return OUT_OF_MEMORY
     at = r.count
-    mark = r.mark + r.marks
     for i in range(rows):
+        if note_mark(k, r, there, what[i]):
+            return OUT_OF_MEMORY
         r.key[at + i], r.window[at + i], r.width[at + i] = key, window, 1
         r.word[r.words + i] = number[i]
-        mark[2 * i], mark[2 * i + 1] = there, what[i]
-        most |= number[i]
     r.count += rows
     r.words += rows
-    r.marks += 2 * rows
-    k.most_bits = max(k.most_bits, limbs_bits(&most, 1))
+    return NO_FAILURE
+
+
+cdef int unroll(Core* k, int query) noexcept nogil:
+    """Put the rows of a query's row columns behind those that are in no order. Returns a Failure."""
+    cdef const Table* t = &k.query[query]
+    cdef RowColumns* s = &k.row_columns[query]
+    cdef Rows* r = &k.rows[query]
+    cdef const RowColumn* taken
+    cdef uint64_t* row
+    cdef uint64_t there = 0
+    cdef Py_ssize_t i, run = 0
+    for i in range(s.count):
+        while run + 1 < s.runs and s.begin[run + 1] <= i:
+            run += 1
+        row = next_row(k, r, s.key[i], s.window[run], 1, words_of(&t.cells, 1))
+        if row == NULL:
+            return OUT_OF_MEMORY
+        read_cell(s, &t.cells, i, row)
+        if t.takings:
+            taken = &s.column[s.columns - 1]
+            if taken.form == EXTREMUM:
+                there = TAKEN | VALUED if taken.there[i] else 0
+            if note_mark(k, r, there, <uint64_t> taken.value[i]):
+                return OUT_OF_MEMORY
+    s.count = s.runs = 0
     return NO_FAILURE
 
 

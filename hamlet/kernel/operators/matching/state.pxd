@@ -5,6 +5,7 @@ from hamlet.kernel.operators.matching.tables cimport Core, Nodes, Partition, Tab
 cdef enum:
     SPARE_BITS = 3       # of a count
 
+cdef Partition* allocated(Core* k, const Table* t) noexcept nogil
 cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil
 cdef void give_up(Core* k, Table* t, Partition* p) noexcept nogil
 cdef void free_partition(Core* k, const Table* t, Partition* p) noexcept nogil

@@ -22,6 +22,7 @@ from hamlet.kernel.cells cimport floor_divide, lowest_window, words_of
 from hamlet.kernel.expression cimport Code, Column, Register
 from hamlet.kernel.plan cimport Predicate, Query
 from hamlet.kernel.plan cimport Arrival as Binding
+from hamlet.kernel.row_columns cimport RowColumns
 from hamlet.memory.budget cimport Account
 
 cdef enum Semantics:
@@ -225,9 +226,13 @@ cdef struct Door:        # a way that compares
     int gate
     uint64_t targets     # the slots of the state that it leads to
 
+cdef struct Partition
+
 cdef struct Log:         # queries whose events are logged together (`logs`)
     int members
     int words            # of bits
+    int tallies          # 1 where some member counts trends
+    Partition* whole     # the events of a window that is whole in a batch, of any key; NULL where none has been met
     int head             # words of an entry before the event's attributes
     int64_t looks_back   # ticks that an entry may matter to a trend that ends later, besides its window's
     int columns
@@ -262,8 +267,6 @@ cdef struct Log:         # queries whose events are logged together (`logs`)
     Door* door
     int* gate_first      # [words + 1] the gates of a word, gate[gate_first[word] : gate_first[word + 1]]
     int* door_first      # [words + 1]
-
-cdef struct Partition
 
 cdef struct Calendar:    # windows are numbers of periods of a clock that is changed now and then
     int zone_changes        # of constant offset; 0 where windows begin at multiples of the slide
@@ -413,8 +416,10 @@ cdef struct Due:
 cdef struct Core:
     int queries
     Table* query
-    int* taking_part     # the queries that events are given to: not those whose log another one keeps
+    int* taking_part     # the queries that events are given to one by one: not those that have them in a log
     int takers
+    int* keeping         # [logs] the queries that keep a log
+    int logs
     uint64_t* tally      # numbers of trends
     Py_ssize_t tally_words
     uint64_t* taken      # what is taken of a window's events, or what one query takes: event, bits
@@ -426,6 +431,9 @@ cdef struct Core:
     Account* account
     int64_t own          # bytes of the arrays of this struct
     Rows* rows
+    RowColumns* row_columns  # [queries]
+    int in_order         # 1 while windows come in the order in which their rows are asked for
+    int64_t whole_windows
     Due* due             # a heap
     Py_ssize_t dues
     Py_ssize_t dues_capacity

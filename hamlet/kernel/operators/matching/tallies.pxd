@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 
 from hamlet.kernel.operators.matching.tables cimport Core, Log, Member, Partition, Taking
 
@@ -10,3 +10,9 @@ cdef int count_trends(
 cdef bint value_of(
     const Log* log, const Member* m, const Taking* taking, const uint64_t* kept, uint64_t* value
 ) noexcept nogil
+
+
+cdef inline int64_t rank_of(const Taking* taking, uint64_t value) noexcept nogil:
+    """A number in the order of values; of strings their own number, in which only equal ones are equal."""
+    cdef int64_t bits = <int64_t> value
+    return bits ^ (bits >> 63 & INT64_MAX) if taking.values.floating else bits

@@ -8,6 +8,7 @@ counted in `lengths`.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport bit_length, limbs_add, limbs_bits, limbs_increment, limbs_nonzero
@@ -41,6 +42,10 @@ cdef struct Values:      # of the variable that trends are grouped by, numbered
     int32_t* slot        # open addressing; 0 is free
     Py_ssize_t slots     # a power of two
     int marks
+
+cdef struct Ranked:
+    int64_t rank
+    int64_t mark
 
 cdef struct Found:       # what is known of all steps of a window
     Py_ssize_t steps
@@ -233,18 +238,40 @@ cdef int mark_of_value(const Log* log, const Tally* y, Values* values, const uin
     return values.marks - 1
 
 
+cdef const Ranked* order_marks(const Tally* y, const uint64_t* value, Ranked* ranked) noexcept nogil:
+    """All marks; those of values in their order, behind the others."""
+    cdef int mark
+    for mark in range(y.marks):
+        ranked[mark].mark = mark
+        if y.taking != NULL and y.taking.function != COUNT and mark >= FIRST_VALUE:
+            ranked[mark].rank = rank_of(y.taking, value[mark])
+    if y.taking != NULL and y.taking.function != COUNT:
+        qsort(ranked + <int> FIRST_VALUE, y.marks - <int> FIRST_VALUE, sizeof(Ranked), compared)
+    return ranked
+
+
+cdef int compared(const void* one, const void* other) noexcept nogil:
+    cdef int64_t before = (<const Ranked*> one).rank, after = (<const Ranked*> other).rank
+    return (before > after) - (before < after)
+
+
 cdef int append_tally(
     Core* k, const Tally* y, const uint64_t* value, const Log* log, int64_t key, int64_t window
 ) noexcept nogil:
-    """Append a row for each mark with trends; no event and no value are both NULL there."""
+    """Append a row for each mark with trends, in the order of values; no event and no value are both NULL there."""
     cdef const Member* m = y.member
     cdef uint64_t* total = y.total
     cdef uint64_t there, what
-    cdef int mark, width
+    cdef const Ranked* ranked
+    cdef int place, mark, width
     if y.taking != NULL and y.taking.function != COUNT:
         limbs_add(total, total + NO_VALUE * y.width, y.width)
         memset(total + NO_VALUE * y.width, 0, y.width * sizeof(uint64_t))
-    for mark in range(y.marks):
+    if reserve_words(k, &k.gathered, &k.gathered_words, y.marks * <Py_ssize_t> (sizeof(Ranked) // sizeof(uint64_t))):
+        return OUT_OF_MEMORY
+    ranked = order_marks(y, value, <Ranked*> k.gathered)
+    for place in range(y.marks):
+        mark = <int> ranked[place].mark
         if not limbs_nonzero(total + mark * y.width, y.width):
             continue
         there, what = 0, <uint64_t> mark
