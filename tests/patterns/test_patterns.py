@@ -687,16 +687,19 @@ def test_json_has_the_types_of_csv(tmp_path: Path) -> None:
 
 
 def test_numbers_of_csv_may_be_missing(tmp_path: Path) -> None:
-    """NA and the like are NULL in columns of numbers, and texts in those of texts."""
+    """NA and the like are NULL in columns of numbers, and texts in those of texts; nothing else fits any expression."""
     head, *lines = "t,i,x,s,n,e", "1,NA,1.5,007,NA,", "2,-7,NULL,NA,NA,", "3,2,1e3,x,NA,"
     (tmp_path / "t.csv").write_text("\n".join([head, *lines]))
     found = hamlet.sql("SELECT *, typeof(i) AS a, typeof(x) AS b FROM t ORDER BY t", {"t": tmp_path / "t.csv"}).rows()
     kinds = ["BIGINT", "DOUBLE"]
     assert [list(row.values()) for row in found] == [
-        [1, None, 1.5, "007", "NA", None, *kinds],
-        [2, -7, None, "NA", "NA", None, *kinds],
-        [3, 2, 1000.0, "x", "NA", None, *kinds],
+        [1, None, 1.5, "007", None, None, *kinds],
+        [2, -7, None, "NA", None, None, *kinds],
+        [3, 2, 1000.0, "x", None, None, *kinds],
     ]
+    clause = "ORDER BY t MEASURES SUM(a.e) AS s, LAST(n) || 'x' AS x, COUNT(*) AS c PATTERN (a+)"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause} DEFINE a AS e > 2 OR n = 'x' OR t > 0)"
+    assert hamlet.sql(text, {"t": tmp_path / "t.csv"}).rows() == [{"s": None, "x": None, "c": 3}]
 
 
 @pytest.mark.parametrize("rows", [[{"t": 1}, {"t": "x"}], [{"t": 2**70}], [{"t": "\ud800"}], {"t": [1], "u": [1, 2]}])

@@ -289,7 +289,7 @@ class Host:
         """The columns of files with the types that they have in pipes and for other notations.
 
         The host takes whole numbers of both signs in JSON for HUGEINT, times that are written in several ways for
-        texts, and numbers in CSV of which some are missing (``NA``), too.
+        texts, and numbers in CSV of which some are missing (``NA``), too. A column without values fits any expression.
         """
         known = _NARROWER.get(_reader(paths[0]), {})
         reading = self._reading(paths)
@@ -300,11 +300,11 @@ class Host:
                 tests = [f"bool_and({test.format(column)})" for column, _, test, _ in wanted]
                 [passed] = self.rows(f"SELECT {', '.join(tests)} FROM {rows}")
                 wanted = [each for each, every in zip(wanted, passed, strict=True) if every]
-        if wanted:  # nothing is known of a column without values
+        casts = {column: f"CAST({value.format(column)} AS {kind})" for column, kind, _, value in reversed(wanted)}
+        if wanted:
             counts = ", ".join(f"count({value.format(column)})" for column, _, _, value in wanted)
             [found] = self.rows(f"SELECT {counts} FROM {reading}")
-            wanted = [each for each, count in zip(wanted, found, strict=True) if count]
-        casts = {column: f"CAST({value.format(column)} AS {kind})" for column, kind, _, value in reversed(wanted)}
+            casts |= {each[0]: "NULL" for each, count in zip(wanted, found, strict=True) if not count}
         replaced = ", ".join(f"{cast} AS {column}" for column, cast in casts.items())
         return f"* REPLACE ({replaced})" if casts else "*"
 
