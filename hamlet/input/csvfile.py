@@ -205,7 +205,7 @@ class CsvFile:
         return types
 
     def _usual(self, name: str) -> pa.DataType:
-        """What most values of a key column are that are no text, in the first block."""
+        """What most values of a key column are that are no text, in the first block that has any; null in none."""
         types = {name: pa.string()}
         reader = pa_csv.open_csv(
             self.name,
@@ -214,15 +214,16 @@ class CsvFile:
             convert_options=pa_csv.ConvertOptions(column_types=types, include_columns=[name]),
         )
         with reader:
-            texts = next(iter(reader)).column(0).to_pylist()[:1000]
-        found = (preferred(_type_of(text)) for text in texts if text)
-        kinds = Counter(FRACTION if pa.types.is_floating(kind) and name == self._key.time else kind for kind in found)
-        usual = [kind for kind, _ in kinds.most_common() if is_clock(kind)]
-        if FRACTION in usual and pa.int64() in usual:
-            usual.remove(pa.int64())
-        if not usual:
-            self._raise_bad_key(name, texts[0] if texts else "", preferred(_type_of(texts[0] if texts else "")))
-        return usual[0]
+            for batch in reader:
+                found = (preferred(_type_of(text)) for text in batch.column(0).to_pylist()[:1000] if text)
+                in_seconds = name == self._key.time
+                kinds = Counter(FRACTION if pa.types.is_floating(kind) and in_seconds else kind for kind in found)
+                usual = [kind for kind, _ in kinds.most_common() if is_clock(kind)]
+                if FRACTION in usual and pa.int64() in usual:
+                    usual.remove(pa.int64())
+                if usual:
+                    return usual[0]
+        return pa.null()
 
     def _look_at_header(self, names: Sequence[str]) -> None:
         """The error for a header that is none."""
@@ -245,6 +246,10 @@ class CsvFile:
                         break
                     last = batch if batch.num_rows else last
                 else:
+                    never = [name for name in self._key.names if pa.types.is_null(self._types.get(name, pa.int64()))]
+                    if self._drops and check.rows and never:
+                        self._loose |= dict.fromkeys(never, pa.null())
+                        continue
                     self._refuse_open_quote(last)
                     return check.rows, check.ordered
             except pa.ArrowException as error:

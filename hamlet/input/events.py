@@ -392,7 +392,7 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if isinstance(paths, (list, tuple)) and paths and all(isinstance(each, (str, os.PathLike)) for each in paths):
         reader = open_paths([Path(each) for each in paths], key, type_column, input_format, form)
-        return key_of(reader, key), reader, True
+        return key_of(reader, key), reader, reader.rows != 0 or bool(reader.schema.names)
     if type(source).__module__ == "pyarrow._dataset" and not hasattr(source, "schema"):
         source = source.to_reader()  # of a scanner
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs

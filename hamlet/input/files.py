@@ -408,7 +408,8 @@ class Folder:
             With all of it, where it is an error.
         """
         rows = {reader.name: reader.rows for reader in self.readers}
-        for file, column in lacking_in(map(columns_of, self.readers), columns, self._missing):
+        files = [columns_of(reader) for reader in self.readers if reader.schema.names]  # else all its lines are bad
+        for file, column in lacking_in(files, columns, self._missing):
             self.lacking[file.name, column] = rows[file.name] or 0
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -416,6 +417,8 @@ class Folder:
         schema = pa.schema([self.schema.field(column) for column in columns])
         self.look(columns)
         for reader in self.readers:
+            if not reader.schema.names:
+                continue
             own = own_columns(reader, columns, "null")
             lacks = [(reader.name, column) for column in columns if column not in own]
             count = 0

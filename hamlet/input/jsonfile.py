@@ -92,9 +92,8 @@ class JsonFile:
             check = self._survey_all(known or {})
         self.rows: int | None = check.rows
         self.ordered: bool | None = check.ordered
-        if not check.rows:
-            blank = "all its lines are bad" if self.dropped.rows else "all its lines are blank"
-            raise DataError(f"{self.name} holds no events: {blank}")
+        if not check.rows and not self.dropped.rows:
+            raise DataError(f"{self.name} holds no events: all its lines are blank")
         for name, line in self._absent.items():
             if not pa.types.is_null(self._types.get(name, pa.null())):
                 raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")

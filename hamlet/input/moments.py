@@ -136,6 +136,23 @@ def clock_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
+def no_times(texts: pa.ChunkedArray) -> list[int]:
+    """The rows of texts that are no time by themselves; NULL is none that is wrong."""
+    try:
+        clock_of(texts)
+    except NoTimeError:
+        return [row for row, text in enumerate(texts) if text.is_valid and not _is_time(text)]
+    return []
+
+
+def _is_time(text: pa.Scalar) -> bool:
+    try:
+        clock_of(pa.chunked_array([[text.as_py()]]))
+    except NoTimeError:
+        return False
+    return True
+
+
 def _kept(values: pa.ChunkedArray, known: pa.DataType | None, unit: str) -> pa.ChunkedArray:
     """Times in the clock of the events before, where they are whole seconds among fractions or the reverse."""
     kind = values.type

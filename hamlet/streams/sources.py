@@ -6,25 +6,29 @@ means that an event has no value (in a column of text only ``#``).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, similar_file
-from hamlet.input.buffers import filled, from_texts, scalar
+from hamlet.frontend.time_column import TIME, time_column_in
+from hamlet.input.buffers import from_texts, scalar
 from hamlet.input.csvform import CsvForm, Dropped, repeated_column, told_better, uneven_row
 from hamlet.input.events import EventSource
 from hamlet.input.files import ParquetFile, check_first_bytes, event_files, matching, refuse_urls, root_of
 from hamlet.input.formats import format_of
 from hamlet.input.hive import values_in
 from hamlet.input.input_schema import schema_of
-from hamlet.input.json_line import object_of
+from hamlet.input.json_line import brief, object_of
+from hamlet.input.moments import no_times
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period, period_of
 from hamlet.input.row_groups import RowGroups
@@ -41,12 +45,7 @@ _CHUNK = 65_536
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
 _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 _NO_TIME = from_texts(["", "#"])  # fields of a CSV file that hold no time
-_FITTING = (
-    pa.null(),
-    pa.int64(),
-    pa.bool_(),
-    pa.float64(),
-)  # types of columns that no input declares, or they are text
+_FITTING = (pa.null(), pa.int64(), pa.bool_(), pa.float64())  # of columns that no input declares; others are text
 TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
 
 
@@ -256,7 +255,8 @@ class _Csv(Feed):
         real = self._real[self._time]
         for batch in self._read({real: pa.string()}):
             column = batch.column(0)
-            times.survey(column.filter(pc.invert(pc.is_in(column, _NO_TIME))))
+            column = column.filter(pc.invert(pc.is_in(column, _NO_TIME)))
+            times.survey(column.filter(_are_times(column)) if self._form.drops else column)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         self._dropped = Dropped()  # each row that is left out counts in each pass
@@ -276,11 +276,24 @@ class _Csv(Feed):
 
     def _with_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that have a time."""
-        times = batch.column(batch.schema.get_field_index(self._real[self._time]))
-        absent = filled(pc.is_in(times, _NO_TIME), True)
-        for _ in range(absent.true_count):
-            self._dropped.add(f"there is no {self._time}")
-        return batch.filter(pc.invert(absent)) if absent.true_count else batch
+        texts = batch.column(batch.schema.get_field_index(self._real[self._time]))
+        times = pc.if_else(pc.is_in(texts, _NO_TIME), None, texts)
+        good = _are_times(times)
+        for row in pc.indices_nonzero(pc.invert(good)).to_pylist():
+            self._dropped.add(without_time(self._time, times[row].as_py()))
+        return batch.filter(good) if good.false_count else batch
+
+
+def _are_times(texts: pa.Array) -> pa.BooleanArray:
+    """Which texts are times."""
+    good = np.array(texts.is_valid())
+    good[no_times(pa.chunked_array([texts]))] = False
+    return pa.array(good)
+
+
+def without_time(name: str, value: Any) -> str:
+    """What is wrong with an event whose time is this value."""
+    return f"there is no {name}" if value is None else f"{name} is {brief(value)}, which is no time"
 
 
 def without_marks(column: pa.Array) -> pa.Array:
@@ -307,13 +320,25 @@ class _Json(Feed):
     def batches(self) -> Iterator[pa.RecordBatch]:
         first, waiting = 0, []
         self._dropped = Dropped()
-        for row in self._objects():
-            waiting.append(row)
-            if len(waiting) == _CHUNK:
-                yield from table_of_events(waiting, self._inputs, self._time, first)[0].to_batches()
+        for row in itertools.chain(self._objects(), [None]):
+            waiting += [] if row is None else [row]
+            if waiting and (row is None or len(waiting) == _CHUNK):
+                waiting = self._with_times(waiting) if self._drops else waiting
+                yield from table_of_events(waiting, self._inputs, self._time, first)[0].to_batches() if waiting else ()
                 first, waiting = first + len(waiting), []
-        if waiting:
-            yield from table_of_events(waiting, self._inputs, self._time, first)[0].to_batches()
+
+    def _with_times(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows that have a time."""
+        name = next(filter(None, (time_column_in(row, self._time) for row in rows)), self._time or TIME)
+        values = [row.get(name) for row in rows]
+        texts = _are_times(pa.array([each if isinstance(each, str) else None for each in values], pa.string()))
+        found = []
+        for row, value, is_time in zip(rows, values, texts.to_pylist(), strict=True):
+            if is_time or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+                found.append(row)
+            else:
+                self._dropped.add(without_time(name, value))
+        return found
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         try:

@@ -15,6 +15,7 @@ from hamlet.input.csvform import repeated_column
 from hamlet.input.json_line import object_of
 from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
+from hamlet.input.moments import no_times
 from hamlet.input.readers import OpenTable
 from hamlet.input.widening import widen
 from hamlet.runtime.monitor_tenant import MonitorTenant
@@ -26,7 +27,7 @@ from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor, time_column_of
 from hamlet.streams.program import ir
 from hamlet.streams.results import Found
-from hamlet.streams.sources import TYPES, without_marks
+from hamlet.streams.sources import TYPES, without_marks, without_time
 from hamlet.streams.specification import Specification
 from hamlet.streams.tables import table_of_events
 
@@ -317,12 +318,6 @@ def _plain(column: Any) -> pa.Array:
 
 def _check_texts(time: str, texts: pa.ChunkedArray) -> None:
     """Raise BadLineError where a text is no time."""
-    wrong = next((each for each in texts.to_pylist() if isinstance(each, str) and not _may_be_time(each)), None)
-    if wrong is not None:
-        raise BadLineError(f"{time} is {wrong!r}, which is no time")
-
-
-def _may_be_time(text: str) -> bool:
-    """Whether a text begins as times do."""
-    stripped = text.strip()
-    return stripped[:1].isdigit() or (stripped[:1] in "+-." and stripped[1:2].isdigit())
+    wrong = no_times(texts) if pa.types.is_string(texts.type) else []
+    if wrong:
+        raise BadLineError(without_time(time, texts[wrong[0]].as_py()))
