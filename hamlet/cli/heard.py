@@ -222,11 +222,6 @@ RULES = (
         "is for workloads of trend queries (.sase)",
     ),
     Rule(
-        ("slices",),
-        lambda call: call.only(QUERIES, SPECIFICATIONS) and not call.streams,
-        "is for policies (.mfotl)",
-    ),
-    Rule(
         ("order_column",),
         lambda call: call.command == "submit" and call.only(SPECIFICATIONS),
         "is not heard on Spark for specifications; hamlet monitor hears it",

@@ -144,7 +144,8 @@ _STREAM_OPTIONS = (
         "--slices",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Slices: of a policy's valuations, and of all that a --stream runs; by default one for each task.",
+        help="Slices that the work is cut into: events by their keys, a policy by its valuations; by default one for "
+        "each task.",
     ),
     click.option("--values", is_flag=True, help="Rows of the output streams of a specification, too."),
     *COLUMN_OPTIONS,

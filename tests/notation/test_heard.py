@@ -16,6 +16,7 @@ import hamlet
 import hamlet.policies as policies
 import hamlet.streams as streams
 from hamlet.cli import main
+from hamlet.cli.heard import RULES, Call
 from hamlet.errors import DataError
 from hamlet.runtime import progress
 from hamlet.runtime.definitions import DEFINITIONS
@@ -136,6 +137,18 @@ def test_what_is_heard_is_heard_by_all(
     chosen = capsys.readouterr().out
     assert plain
     assert (chosen == plain) == ("--order-column" in options or "--time-points" in options)
+
+
+def test_jobs_hear_slices_in_batches_and_as_streams() -> None:
+    """All but a batch of row patterns, which Spark cuts by itself."""
+
+    def heard(notation: str, **options: Any) -> bool:
+        call = Call("submit", frozenset({notation}), live=False, options={"slices": 2, **options})
+        return not any("slices" in rule.options and rule.holds(call) for rule in RULES)
+
+    assert all(heard(notation, stream=stream) for notation in (".sase", ".mfotl", ".lola") for stream in (False, True))
+    assert heard(".sql", stream=True)
+    assert not heard(".sql")
 
 
 def _results(notation: str, events: Any, **options: Any) -> Any:
