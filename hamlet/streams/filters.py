@@ -20,6 +20,7 @@ from hamlet.input.input_schema import schema_of
 from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import joined
+from hamlet.language.schema import Clock
 from hamlet.streams.clock import Times, nanoseconds_of
 from hamlet.streams.feeds import Around, Feed
 from hamlet.streams.monitor import time_column_of
@@ -263,6 +264,11 @@ class LiveChoice:
         arrays = {name: _cast(table.column(name), types[name]) for name in self._filter.columns if name in given}
         asked = pa.table({**arrays, time: pa.nulls(table.num_rows, pa.int64())}).combine_chunks()
         return table.filter(pa.chunked_array([self._filter.chosen(batch) for batch in asked.to_batches()]))
+
+    @property
+    def clock(self) -> Clock | None:
+        """What the times of all events are, of those too that are not taken; None where nobody has looked."""
+        return None if self._times is None else self._times.clock
 
     @property
     def warnings(self) -> list[str]:

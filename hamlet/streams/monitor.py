@@ -243,6 +243,13 @@ class Monitor(BatchMonitor[Found]):
         """What the times are; None before the first event."""
         return None if self.times is None else self.times.clock
 
+    def expect(self, clock: Clock) -> None:
+        """Take times for those of a clock that events which were left out have shown: others may be of it, too."""
+        if self.times is None:
+            self.times = Times(self.find_time([clock.column]), self.options.time_unit, self._source)
+        if self.times.clock is None or (clock.is_fraction and self.times.clock.unit == "s"):
+            self.times.clock = clock
+
     @property
     def shown_clock(self) -> Clock | None:
         """The clock that rows are given by, which `advance` may ask for before any event."""

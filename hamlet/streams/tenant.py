@@ -137,6 +137,8 @@ class StreamTenant(MonitorTenant):
                 raise WorkloadError(mistakes)
         if self._chosen is not None:
             table = self._chosen.of(table, name)
+            if self._chosen.clock is not None:
+                monitor.expect(self._chosen.clock)
         return self._pieces(monitor.push_batches(table if closed else OpenTable(table)))
 
     def pass_time(self, seconds: float) -> Pieces:

@@ -88,3 +88,16 @@ def test_what_never_came_is_said() -> None:
     closed = LiveFilter("sped > 2", None, None)
     with pytest.raises(WorkloadError, match="the input has no column 'sped'"):
         closed.of(JsonLines(Columns(SortKey("time"), "type")).parse(blocks[0]))
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_times_before_the_period_say_what_times_are(form: str) -> None:
+    """A fraction among the events that are left out makes the others fractions, as in a file."""
+    chosen = LiveChoice(_SPEC.inputs, None, "3", None)
+    tenant = StreamTenant(_SPEC, "s", {"values": True}, chosen=chosen)
+    lines = tenant.parser(form, "lines")
+    if form == "csv":
+        lines.begin(b"time,v,w")
+    rows = [b"1.5,1,2", b"4,5,6"] if form == "csv" else [b'{"time":1.5,"v":1,"w":2}', b'{"time":4,"v":5,"w":6}']
+    found = [batch for row in rows for _, batch in tenant.push(lines.parse(row), "lines")]
+    assert [str(row["time"]) for batch in found for row in batch.to_pylist()] == ["4.0", "4.0"]
