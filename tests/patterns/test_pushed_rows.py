@@ -337,6 +337,15 @@ def test_rows_far_back_and_ahead_are_the_hosts() -> None:
         assert found == [{"v": 1}, {"v": 2}]
 
 
+@pytest.mark.parametrize("table", ["t", '"t"', "main.t", '"my ""t"', 't AS "u"', '"t" u'])
+@pytest.mark.parametrize("column", ["v", '"v"'])
+def test_a_table_is_pushed_as_it_is_however_it_is_called(table: str, column: str) -> None:
+    clause = f"ORDER BY ts MEASURES LAST(a.{column}) AS v PATTERN (a b) DEFINE b AS {column} > PREV({column})"
+    matcher = Matcher(f"SELECT * FROM {table} MATCH_RECOGNIZE ({clause})", NUMBERS)
+    assert matcher.goes_directly
+    assert matcher.push([{"ts": 1, "v": 1}, {"ts": 2, "v": 2}, {"ts": 3, "v": 0}]) == [{"v": 1}]
+
+
 def test_the_host_goes_on_where_a_sum_needs_more_bits() -> None:
     """Nothing is lost or given twice."""
     clause = "PARTITION BY k ORDER BY ts MEASURES COUNT(*) AS n, SUM(v) AS s PATTERN (a+? b) DEFINE a AS SUM(a.v) > 0"

@@ -17,7 +17,8 @@ from hamlet.patterns.clause.statement import Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.evaluate import output_name
 
-_TABLE = re.compile(r"\w+(\s+(AS\s+)?\w+)?\s*", re.IGNORECASE)
+_NAME = r"""(\w+|"([^"]|"")+"|`[^`]+`)"""
+_TABLE = re.compile(rf"{_NAME}(\.{_NAME})*(\s+(AS\s+)?{_NAME})?\s*", re.IGNORECASE)
 
 
 def reads_table(text: str, clause: Clause) -> bool:
