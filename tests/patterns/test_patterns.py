@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import random
 import re
 from decimal import Decimal
@@ -16,6 +17,8 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
+from hamlet.input.live.table_lines import Columns, CsvLines
+from hamlet.input.ordering import SortKey
 from hamlet.patterns.match.explain import check
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
@@ -700,6 +703,22 @@ def test_numbers_of_csv_may_be_missing(tmp_path: Path) -> None:
     clause = "ORDER BY t MEASURES SUM(a.e) AS s, LAST(n) || 'x' AS x, COUNT(*) AS c PATTERN (a+)"
     text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause} DEFINE a AS e > 2 OR n = 'x' OR t > 0)"
     assert hamlet.sql(text, {"t": tmp_path / "t.csv"}).rows() == [{"s": None, "x": None, "c": 3}]
+
+
+def test_nan_of_csv_is_null(tmp_path: Path) -> None:
+    """In columns of numbers, in files as in pipes and for queries."""
+    head, *lines = "t,i,x,y,s,n", "1,1,1.5,inf,x,NaN", "2,NaN,nan,NaN,NaN,nan", "3,4,NA,-2,y,"
+    (tmp_path / "t.csv").write_text("\n".join([head, *lines]))
+    measures = ", ".join(f"LAST({each}) AS {each}" for each in "ixysn")
+    text = f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY t MEASURES {measures} PATTERN (a) DEFINE a AS t > 0)"
+    parser = CsvLines(Columns(SortKey("t"), "s"), "t")
+    parser.begin(head.encode())
+    piped = parser.parse("\n".join(lines).encode())
+    expected = [[1, 1.5, math.inf, "x", None], [None, None, None, "NaN", None], [4, None, -2.0, "y", None]]
+    for source in (tmp_path / "t.csv", piped):
+        rows = hamlet.sql(text, {"t": source}).rows()
+        assert [list(row.values()) for row in rows] == expected
+        assert [type(value) for value in rows[0].values()] == [int, float, float, str, type(None)]
 
 
 @pytest.mark.parametrize("rows", [[{"t": 1}, {"t": "x"}], [{"t": 2**70}], [{"t": "\ud800"}], {"t": [1], "u": [1, 2]}])

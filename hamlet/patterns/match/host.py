@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
 _MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?".replace("{", "{{").replace("}", "}}")
-_MISSING = ", ".join(f"'{each}'" for each in NULLS if "nan" not in each.lower())  # in columns of numbers
-_INTEGER, _DECIMAL = r"[+-]?\d+", r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_MISSING = ", ".join(f"'{each}'" for each in NULLS)  # in columns of numbers
+_INTEGER, _DECIMAL = r"[+-]?\d+", r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))"
 
 
 def _number(kind: str, form: str) -> tuple[str, str, str]:
@@ -280,10 +280,20 @@ class Host:
             _raise_bad_row(path)
             raise
         ends, columns, days, times = found
-        types = ", ".join(f"{_text(each['name'])}: {_text(each['type'])}" for each in columns)
         formats = {"dateformat": days, "timestampformat": times}
         dates = "".join(f", {name} = {_text(kind)}" for name, kind in formats.items() if kind)
-        return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{types}}}{dates}"
+
+        def form(types: Mapping[str, str]) -> str:
+            listed = ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items())
+            return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{listed}}}{dates}"
+
+        types = {each["name"]: each["type"] for each in columns}
+        doubles = [name for name, kind in types.items() if kind == "DOUBLE"]
+        if doubles:  # NaN is a number to the host, and no value to us
+            tests = ", ".join(f"bool_or(isnan({quoted(name)}))" for name in doubles)
+            [some] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
+            types |= {name: "VARCHAR" for name, nan in zip(doubles, some, strict=True) if nan}
+        return form(types)
 
     def _narrowed(self, paths: Sequence[str]) -> str:
         """The columns of files with the types that they have in pipes and for other notations.
