@@ -21,7 +21,7 @@ import click
 
 from hamlet.cli import machine
 from hamlet.cli.interrupt import heard_at_once
-from hamlet.errors import HamletError, JobError, WorkloadError, speaking_of_flags
+from hamlet.errors import HamletError, JobError, speaking_of_flags
 from hamlet.runtime.garbage import resting
 from hamlet.starting import EXIT_CODE
 from hamlet.version import __version__
@@ -64,7 +64,6 @@ class _Commands(click.Group):
         return found
 
 
-_MOST_MISTAKES = 50  # of a workload, that are shown
 _SILENT = logging.NullHandler()
 
 
@@ -123,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(machine.lines([machine.plain(*_said(error))]) if machine.wanted() else _usage_text(error), err=True)
         return error.exit_code
     except HamletError as error:
-        click.echo(_shown(error), err=True)
+        click.echo(machine.shown(error), err=True)
         return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -147,18 +146,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             err=True,
         )
         return 1
-
-
-def _shown(error: HamletError) -> str:
-    """The text of an error; of very many mistakes in a workload the first ones."""
-    if machine.wanted():
-        return machine.lines(machine.mistakes(error))
-    if not isinstance(error, WorkloadError):
-        return f"error: {error}"
-    first = error.diagnostics[:_MOST_MISTAKES]
-    more = len(error.diagnostics) - len(first)
-    said = [each.format() for each in first] + ([f"... and {more:,} more mistakes"] if more else [])
-    return "\n".join(said)
 
 
 def _said(error: click.ClickException) -> tuple[str, str | None]:

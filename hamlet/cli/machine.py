@@ -9,6 +9,7 @@ import click
 
 from hamlet.errors import Diagnostic, HamletError, WorkloadError
 
+_MOST_MISTAKES = 50  # of a workload, that are shown
 _KEY = "errors"
 _chosen = {_KEY: "text"}  # of the call that runs
 
@@ -58,6 +59,18 @@ def mistakes(error: HamletError) -> list[dict[str, Any]]:
         return [diagnostic(each) for each in error.diagnostics]
     message, _, hint = str(error).partition("\nhint: ")
     return [plain(message, hint or None, error.row)]
+
+
+def shown(error: HamletError) -> str:
+    """The text of an error; of very many mistakes in a workload the first ones."""
+    if wanted():
+        return lines(mistakes(error))
+    if not isinstance(error, WorkloadError):
+        return f"error: {error}"
+    first = error.diagnostics[:_MOST_MISTAKES]
+    more = len(error.diagnostics) - len(first)
+    said = [each.format() for each in first] + ([f"... and {more:,} more mistakes"] if more else [])
+    return "\n".join(said)
 
 
 def plain(message: str, hint: str | None = None, row: int | None = None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class MonitoredFiles(Files):
 
 
 FILE = click.argument("workload", type=click.Path(), cls=Files)
+FILES = click.argument("workloads", type=click.Path(), cls=Files, nargs=-1, required=True)
 
 
 Input = str | list[str]  # a path, a pattern or a URL, or several of them

@@ -267,6 +267,25 @@ def test_a_file_without_errors_for_programs(file: str, capsys: pytest.CaptureFix
     assert (found["file"], found["errors"]) == (file, [])
 
 
+@pytest.mark.usefixtures("folder")
+def test_several_files_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each by itself, in their order; the exit code is the worst."""
+    given = ["check", *OF, *OF["p.mfotl"], "--input", "e.csv"]
+    assert main(given) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == list(OF)
+    Path("p.mfotl").write_text(WRONG["p.mfotl"][0])
+    assert main([*given, "nosuch.sase"]) == 2
+    said = capsys.readouterr()
+    assert [line.split(":")[0] for line in said.out.splitlines()] == ["w.sase", "s.lola"]
+    assert said.err.startswith("p.mfotl:2:3: ")
+    assert said.err.splitlines()[-1] == "error: there is no workload 'nosuch.sase'"
+    assert main([*given, "--format", "json"]) == 2
+    documents = json.loads(capsys.readouterr().out)
+    assert [(each["file"], bool(each["errors"])) for each in documents] == [(file, file == "p.mfotl") for file in OF]
+    assert main([*given[:-1], "-"]) == 2
+    assert "standard input can be read once" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("notation", ["queries", "policies", "specifications"])
 @pytest.mark.parametrize("form", ["file", "dicts"])
 def test_progress(notation: str, form: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
