@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from hamlet.checkpoint.pieces import as_bytes, from_bytes, joined, unjoined
 from hamlet.engine.live_filter import LiveFilter
-from hamlet.errors import DataError, LateError, RestoreError
+from hamlet.errors import DataError, LateError
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
@@ -30,7 +30,6 @@ from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
-_LENGTH = 8  # bytes
 
 
 class PolicyTenant(MonitorTenant):
@@ -231,10 +230,10 @@ class PolicyTenant(MonitorTenant):
                 held = [_written(rows, columns) for rows, columns in points.held.relations.values()]
         described = json.dumps(state).encode()
         parts = [described, *held, self.monitor.save()]
-        return b"".join([len(parts).to_bytes(_LENGTH, "little"), *(_sized(each) for each in parts)])
+        return joined(parts)
 
     def _load(self, saved: bytes) -> None:
-        described, *held, monitor = _parts(saved)
+        described, *held, monitor = unjoined(saved)
         state = json.loads(described)
         self.monitor = Monitor.restore(self._policies, monitor)
         self._log_events = int(state["log_events"])
@@ -264,33 +263,12 @@ class PolicyTenant(MonitorTenant):
         return {"tuples": runner.tuples[place] if isinstance(runner, PolicyRunner) else None}
 
 
-def _sized(part: bytes) -> bytes:
-    return len(part).to_bytes(_LENGTH, "little") + part
-
-
-def _parts(data: bytes) -> Iterator[bytes]:
-    count = int.from_bytes(data[:_LENGTH], "little")
-    at = _LENGTH
-    for _ in range(count):
-        length = int.from_bytes(data[at : at + _LENGTH], "little")
-        at += _LENGTH
-        if at + length > len(data):
-            raise RestoreError("the save of the policies is not whole")
-        yield data[at : at + length]
-        at += length
-
-
 def _written(points: Any, columns: Sequence[pa.Array]) -> bytes:
     names = [str(place) for place in range(len(columns) + 1)]
-    batch = pa.RecordBatch.from_arrays([pa.array(points), *columns], names)
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
+    return as_bytes(pa.RecordBatch.from_arrays([pa.array(points), *columns], names))
 
 
 def _read(part: bytes) -> tuple[Any, tuple[pa.Array, ...]]:
-    with pa.ipc.open_stream(part) as reader:
-        (batch,) = list(reader)
+    (batch,) = from_bytes(part)
     points, *columns = batch.columns
     return points.to_numpy(zero_copy_only=False), tuple(columns)

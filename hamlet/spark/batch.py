@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from hamlet.checkpoint.pieces import as_bytes, from_bytes
 from hamlet.errors import UnsupportedError
 from hamlet.findings import Seen
 from hamlet.output.columnar import folder_of, write_part
@@ -24,7 +25,6 @@ from hamlet.output.place import check_destination, staged
 from hamlet.spark.continuous import COUNTS, Sink, packets_of, written
 from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import Once
-from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.session import guarded, watched
 from hamlet.spark.sliced import CLOSED, TimedWork, as_read, decided, given, in_order, whole
 from hamlet.spark.slices import Batches, in_slices, mapped

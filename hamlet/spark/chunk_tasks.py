@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from hamlet.checkpoint.pieces import as_bytes, from_bytes
 from hamlet.engine.executor import paths_taken
 from hamlet.engine.keys import Key
 from hamlet.findings.met import lacks_key, met_by
@@ -117,7 +118,7 @@ class ChunkTask:
         rest: list[pa.RecordBatch] = []
         rows = _below(batches, BORDER + 1, rest)
         for time, of_time in itertools.groupby(rows, key=lambda row: row[1]):
-            events = pa.concat_tables([pa.ipc.open_stream(row[3]).read_all() for row in of_time])
+            events = pa.Table.from_batches([batch for row in of_time for batch in from_bytes(row[3])])
             if self._key.order is not None:
                 events = events.sort_by(self._key.order)
             chunks = self._chunks(time)
@@ -149,10 +150,7 @@ class ChunkTask:
         times = self._key.columns_of(events)[0]
         starts = [0, *(np.nonzero(np.diff(times))[0] + 1).tolist(), len(times)]
         for start, end in itertools.pairwise(starts):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, events.schema) as writer:
-                writer.write_batch(events.slice(start, end - start))
-            yield _batch([(BORDER, int(times[start]), b"", sink.getvalue().to_pybytes())])
+            yield _batch([(BORDER, int(times[start]), b"", as_bytes(events.slice(start, end - start)))])
 
     def _chunks(self, first: int) -> list[Chunk]:
         workload, options = self._shipment.workload, self._shipment.options

@@ -35,6 +35,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructField, StructType
 
+from hamlet.checkpoint.pieces import from_bytes
 from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.findings import Tally
 from hamlet.input.ticks import Lateness, ticks_of
@@ -50,7 +51,6 @@ from hamlet.spark.cell_states import whole, writing
 from hamlet.spark.frames import arrow_schema, plain_in_spark
 from hamlet.spark.job import Job
 from hamlet.spark.online import QueryWork, met
-from hamlet.spark.packets import from_bytes
 from hamlet.spark.rows import Presenter, Tallied, result_batches, write_files
 from hamlet.spark.scaling import STATE, Plan, loaded
 from hamlet.spark.session import guarded, task_number

@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
+from hamlet.checkpoint.pieces import as_bytes, from_bytes, joined, unjoined
 from hamlet.engine.executor import Executor
 from hamlet.engine.online import Engine
 from hamlet.findings import seen_in
@@ -29,8 +30,7 @@ from hamlet.parallel.routing.owners import hashed
 from hamlet.parallel.routing.routes import Route, part_of
 from hamlet.parallel.routing.routing import Ownership, Router, Slicing
 from hamlet.spark.events import check_times, engine_batches
-from hamlet.spark.packets import as_bytes, from_bytes
-from hamlet.spark.sliced import Slice, joined, told, unjoined
+from hamlet.spark.sliced import Slice, told
 from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
 
 UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from hamlet.checkpoint.pieces import as_bytes, from_bytes
 from hamlet.input.ordering import SortKey, ordered_batches
 from hamlet.input.widening import in_batches
 from hamlet.parallel.routing.routes import Route
@@ -70,18 +71,3 @@ def unpacked(
                     yield pa.RecordBatch.from_arrays([numbers, *part.columns], schema=places)
 
     yield from ordered_batches(events(), places, SortKey(known.clock.column, known.order_column))
-
-
-def as_bytes(batch: pa.RecordBatch) -> bytes:
-    """A batch as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
-
-
-def from_bytes(data: bytes | pa.Buffer) -> list[pa.RecordBatch]:
-    """The batches of an Arrow stream."""
-    with pa.ipc.open_stream(data) as reader:
-        return list(reader)

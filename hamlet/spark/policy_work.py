@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet.checkpoint.pieces import joined, unjoined
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.findings import Seen, of_names, seen_in
 from hamlet.input.columns import Int64Array
@@ -33,7 +34,7 @@ from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.syntax.formula import Formula, per_second_of
 from hamlet.spark.policy_tasks import shipment_of
-from hamlet.spark.sliced import Submonitor, TimedWork, joined, unjoined
+from hamlet.spark.sliced import Submonitor, TimedWork
 
 
 def check_verdicts(options: OnlineOptions) -> None:

@@ -8,7 +8,6 @@ micro-batch, also those that got no event. What a slice keeps between micro-batc
 from __future__ import annotations
 
 import json
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet.checkpoint.pieces import as_bytes, from_bytes, joined, unjoined
 from hamlet.errors import LateError
 from hamlet.findings import Seen, of_names
 from hamlet.input.columns import Int64Array
 from hamlet.runtime.monitor import Monitor
 from hamlet.spark.events import engine_batches
-from hamlet.spark.packets import as_bytes, from_bytes
 
 PACKED = pa.schema(
     [
@@ -49,7 +48,6 @@ CLOSED = pa.schema(
 )
 _HEAD = ("tick", "place", "part")  # in front of the columns of packed events
 MINE, COPY, STEP = 1, 0, -1  # an event in its first slice, in others; a time without an event of the slice
-_LENGTH = struct.Struct("<Q")
 
 
 class Slice(ABC):
@@ -144,21 +142,6 @@ def decided(bucket: int, rows: bytes | None, **counts: int | bytes | None) -> di
     """A row of `CLOSED`."""
     none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0, "seen": None}
     return {"bucket": bucket, "rows": rows, **none, **counts}
-
-
-def joined(parts: Iterable[bytes]) -> bytes:
-    """Several pieces of bytes as one, for `unjoined`."""
-    return b"".join(piece for part in parts for piece in (_LENGTH.pack(len(part)), part))
-
-
-def unjoined(data: bytes) -> list[bytes]:
-    """The pieces that `joined` was given."""
-    found, place = [], 0
-    while place < len(data):
-        start = place + _LENGTH.size
-        place = start + int(_LENGTH.unpack_from(data, place)[0])
-        found.append(data[start:place])
-    return found
 
 
 # ------------------------------------------------------------------------------------------------- by time

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hamlet.checkpoint.pieces import from_bytes
 from hamlet.errors import OptionError
 from hamlet.policies import Monitor, Policy
 from hamlet.policies.analysis.reach import reach_of
@@ -23,7 +24,6 @@ from hamlet.policies.options import OnlineOptions
 pytest.importorskip("pyspark")
 
 from hamlet.spark.continuous import _Processor
-from hamlet.spark.packets import from_bytes
 from hamlet.spark.policy_work import PolicyWork, policy_work
 from hamlet.spark.scaling import balanced, largest_share, spread
 from hamlet.spark.sliced import recut

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hamlet.checkpoint.columns import BlobWriter
 from hamlet.checkpoint.frame import Work, read, write
+from hamlet.checkpoint.pieces import as_bytes
 from hamlet.errors import (
     DataError,
     HamletError,
@@ -498,9 +499,9 @@ class Matcher(Monitor):
         fields = {
             "options": {**asdict(self.options), "lateness": _lateness_field(self.options.lateness)},
             "schema": blobs.blob(self._schema.serialize().to_pybytes()),
-            "pending": blobs.blob(_bytes(tables.pending)),
-            "live": blobs.blob(_bytes(tables.live)),
-            "mark": blobs.blob(_bytes(tables.mark_table())),
+            "pending": blobs.blob(as_bytes(tables.pending)),
+            "live": blobs.blob(as_bytes(tables.live)),
+            "mark": blobs.blob(as_bytes(tables.mark_table())),
             "partitions": [[key, *vars(each).values()] for key, each in tables.partitions.items()],
             "counts": self._counts,
         }
@@ -613,11 +614,3 @@ def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _lateness_field(lateness: Any) -> Any:
     return {"us": lateness // timedelta(microseconds=1)} if isinstance(lateness, timedelta) else lateness
-
-
-def _bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
