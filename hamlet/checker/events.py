@@ -15,7 +15,7 @@ from hamlet.checker.errors import EvidenceError
 from hamlet.checker.graph import Event
 from hamlet.checker.policies import Checker
 from hamlet.errors import HamletError
-from hamlet.input.buffers import filled, from_numpy, from_texts, scalar, to_numpy
+from hamlet.input.buffers import as_dicts, filled, from_numpy, from_texts, scalar, to_numpy
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
 from hamlet.input.period import period_of
@@ -53,7 +53,7 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
         mask = to_numpy(_may_matter(batch, source.schema, period, group, workload))
         kept = batch.filter(from_numpy(mask))
         ticks = kept.column(clock.column).cast(pa.int64()).to_pylist()
-        for place, time, row in zip(numbers[mask].tolist(), ticks, _rows(kept), strict=True):
+        for place, time, row in zip(numbers[mask].tolist(), ticks, as_dicts(kept), strict=True):
             if not first <= time < end:
                 continue
             row[clock.column] = clock.present(time)
@@ -125,16 +125,6 @@ def _may_matter(
             own = pc.or_(own, filled(pc.is_in(types, from_texts(lacking)), False))
         found = pc.and_(found, own)
     return found
-
-
-def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    columns = {}
-    for field in batch.schema:
-        column = batch.column(field.name)
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            column = column.cast(pa.timestamp("us", field.type.tz), safe=False)
-        columns[field.name] = column.to_pylist()
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.Checker:

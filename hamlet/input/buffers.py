@@ -188,3 +188,16 @@ def scalar(value: int | float | str | bool) -> pa.Scalar:
     (<pyarrow.Int64Scalar: 5>, <pyarrow.StringScalar: 'a'>)
     """
     return (from_texts([value]) if isinstance(value, str) else from_numpy(np.array([value])))[0]
+
+
+def in_microseconds(column: Any) -> Any:
+    """A column, its times cut to the microseconds that Python's own have where they are in nanoseconds."""
+    kind = column.type
+    is_finer = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    return column.cast(pa.timestamp("us", kind.tz), safe=False) if is_finer else column
+
+
+def as_dicts(rows: pa.RecordBatch | pa.Table) -> list[dict[str, Any]]:
+    """Rows with values of Python, times `in_microseconds`."""
+    columns = {name: in_microseconds(rows.column(name)).to_pylist() for name in rows.schema.names}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
 import re
+from typing import Any
 
 from hamlet.arrays import np
 from hamlet.frontend.units import decimal_text
@@ -167,3 +169,11 @@ def leading(number: int) -> decimal.Decimal:
     shift = max(number.bit_length() - 128, 0)
     wide = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
     return wide.multiply(decimal.Decimal(number >> shift), wide.power(2, shift))
+
+
+def nearest_double(number: Any) -> float:
+    """The double nearest to an exact number, infinite beyond their range."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

@@ -29,7 +29,7 @@ from hamlet.kernel.column_builder import placed
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.components import Values
-from hamlet.output.digits import number_text
+from hamlet.output.digits import nearest_double, number_text
 from hamlet.output.fitting import COUNT_TYPES, DECIMAL, INT64, REAL, TEXT, WIDE, fitted_types, is_counted, is_real
 from hamlet.output.numbers import BeyondDoubles, Integers
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
@@ -210,7 +210,7 @@ class _UnfitError(Exception):
 def _fit(value: Number, kind: pa.DataType, infinite: bool) -> int | float | Decimal:
     """One number in an Arrow type; _UnfitError names the type that it does not fit."""
     if pa.types.is_floating(kind):
-        real = _as_double(value)
+        real = nearest_double(value)
         if math.isinf(real) and not isinstance(value, float) and not infinite:
             raise _UnfitError("a double")
         return real
@@ -220,13 +220,6 @@ def _fit(value: Number, kind: pa.DataType, infinite: bool) -> int | float | Deci
         raise _UnfitError("int64" if is_int64 else f"decimal({kind.precision}, 0)")
     whole = round(value)  # a COUNT in float mode is nearly an integer
     return whole if is_int64 else Decimal(whole)
-
-
-def _as_double(value: Number) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def _unfit(rows: QueryRows, row: tuple[Any, ...], place: int, clock: Clock, what: str) -> OutputError:

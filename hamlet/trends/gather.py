@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.findings.local import LocalPredicate, of_type
+from hamlet.input.buffers import in_microseconds
 from hamlet.input.columns import integers
 from hamlet.input.events import EventSource
 from hamlet.input.moments import joined, seconds
@@ -205,7 +206,4 @@ def _equal(one: Any, other: Any) -> bool:
 
 def _value(column: Any) -> Any:
     """The one value of a column; NaN is NULL, and nanoseconds are cut to what Python's datetime holds."""
-    kind = column.type
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    return _plain(column[0].as_py())
+    return _plain(in_microseconds(column)[0].as_py())

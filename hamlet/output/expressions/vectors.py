@@ -7,7 +7,6 @@ the range of doubles, text) raises `Inexact`, and the rows are calculated one by
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -34,6 +33,7 @@ from hamlet.language.query import (
     Unary,
 )
 from hamlet.output.components import Values
+from hamlet.output.digits import nearest_double
 from hamlet.output.numbers import BeyondDoubles, Bools, Integers
 
 _EXACT = 1 << 53  # integers up to it are doubles
@@ -129,7 +129,7 @@ def evaluated(expression: Expression, lookup: Lookup) -> Vector:
         case Literal(value=bool()) | Literal(value=str()):
             raise Inexact
         case Literal(value=int(value)) if not -_LARGEST <= value < _LARGEST:
-            return Vector(np.array([_nearest(value)]), rounded=True)
+            return Vector(np.array([nearest_double(value)]), rounded=True)
         case Literal(value=value):
             return Vector(np.array([value]))
         case Log2(operand=Aggregate()):
@@ -148,14 +148,6 @@ def evaluated(expression: Expression, lookup: Lookup) -> Vector:
         case Binary(operator=sign, left=left, right=right):
             return _operation(sign, evaluated(left, lookup), evaluated(right, lookup))
     return lookup(expression)
-
-
-def _nearest(number: int) -> float:
-    """The nearest double, infinite beyond their range."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 def _operation(sign: str, one: Vector, two: Vector) -> Vector:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hamlet.arrays import np
 from hamlet.errors import DataError
-from hamlet.output.digits import decimal_digits, integer_of
+from hamlet.output.digits import decimal_digits, integer_of, nearest_double
 from hamlet.policies.relations.values import POOLED, Codes, Pool, float_codes, floats_of
 from hamlet.policies.syntax.formula import Arithmetic, Call, Constant, Negative, Term, Type, Value, Variable
 
@@ -165,13 +165,6 @@ def _truncated(number: Any) -> Any:
     return int(number)
 
 
-def _floated(number: Any) -> Any:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
 def _integer(text: Any) -> Any:
     """The integer that a text is; as in MonPoly, 0 where it is none."""
     return integer_of(text) if re.fullmatch(r"[+-]?[0-9]+", text, re.ASCII) else 0
@@ -200,7 +193,7 @@ def _date(seconds: Any) -> datetime.datetime:
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "f2i": _truncated,
-    "i2f": _floated,
+    "i2f": nearest_double,
     "i2s": decimal_digits,
     "s2i": _integer,
     "f2s": float_text,

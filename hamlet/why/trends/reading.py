@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import UnsupportedError
-from hamlet.input.buffers import filled, from_texts, scalar, to_numpy
+from hamlet.input.buffers import as_dicts, filled, from_texts, scalar, to_numpy
 from hamlet.input.events import EventSource
 from hamlet.input.widening import is_text
 from hamlet.language.query import EventDeclaration
@@ -73,7 +73,7 @@ def chosen(
         places += numbers[own].tolist()
     table = pa.Table.from_batches(parts).combine_chunks() if parts else source.arrow_schema.empty_table()
     ticks = table.column(schema.clock.column).cast(pa.int64()).to_pylist() if len(table) else []
-    rows = _rows(table)
+    rows = as_dicts(table)
     for row, tick in zip(rows, ticks, strict=True):
         row[schema.clock.column] = schema.clock.present(tick)
         row.setdefault(schema.type_column, None)
@@ -136,13 +136,3 @@ def _kept(
     if types is not None and kind in batch.schema.names:
         keep(pc.is_in(batch.column(kind).cast(pa.string()), from_texts(sorted(types))))
     return batch, found
-
-
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    columns = {}
-    for field in table.schema:
-        column = table.column(field.name)
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            column = column.cast(pa.timestamp("us", field.type.tz), safe=False)
-        columns[field.name] = column.to_pylist()
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
