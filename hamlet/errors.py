@@ -319,6 +319,8 @@ def similar_file(path: Path) -> str:
         files = [Path(each.name) for each in sorted(path.parent.iterdir())]
     except OSError:
         return ""
+    if Path(path.name) in files:  # it is there, and something else is wrong with it
+        return ""
     alike = {each.stem: each.name for each in files if each.suffix == path.suffix}
     stem = near_miss(path.stem, alike)  # without the ending, which would make short names look alike
     others = (each.name for each in files if each.suffix != path.suffix)

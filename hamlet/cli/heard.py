@@ -17,7 +17,14 @@ from hamlet.cli.options import inputs_of
 
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 _PACKED = (".gz", ".zst", ".bz2")
-_FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON"}
+_FORMATS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".json": "JSON",
+    ".jsonl": "JSON",
+    ".ndjson": "JSON",
+    ".arrow": "arrow",
+}
 _COLUMNS = ("time_column", "type_column", "order_column")
 QUERIES, POLICIES, SPECIFICATIONS, STATEMENTS = ".sase", ".mfotl", ".lola", ".sql"
 
@@ -141,10 +148,15 @@ RULES = (
         lambda call: not call.reads and call.only(POLICIES, SPECIFICATIONS),
         "speaks of an input; give --input",
     ),
+    Rule(
+        ("time_column", "time_unit"),
+        lambda call: call.command == "replay" and call.options.get("rate") is not None,
+        "is for --speed, which goes by the times of the lines",
+    ),
     Rule(("missing_columns",), lambda call: call.live, "is for several files that end"),
     Rule(
-        ("delimiter",),
-        lambda call: bool(call.formats) and call.formats <= {"Parquet", "JSON", "arrow"},
+        ("delimiter", "columns"),
+        lambda call: bool(call.formats) and call.formats <= {"Parquet", "JSON", "arrow", "monpoly"},
         "is for CSV, and the input is another format",
     ),
     Rule(
@@ -212,7 +224,12 @@ RULES = (
         "is for workloads of trend queries (.sase)",
     ),
     Rule(
-        ("queries", "timezone"),
+        ("limit",),
+        lambda call: call.command == "why" and call.only(POLICIES, STATEMENTS),
+        "is for the trends of queries and the windows of specifications; other evidence is shown whole",
+    ),
+    Rule(
+        ("queries", "timezone", "null_keys"),
         lambda call: QUERIES not in call.notations,
         "is for workloads of trend queries (.sase)",
     ),

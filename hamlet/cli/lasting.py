@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Sequence
@@ -11,8 +12,11 @@ from typing import BinaryIO
 import click
 
 from hamlet.cli.options import Input
-from hamlet.errors import DataError, one_of
-from hamlet.input.formats import FORMATS, format_of
+from hamlet.errors import DataError, OptionError
+from hamlet.input.formats import COMPRESSIONS, FORMATS, format_of
+from hamlet.input.live.line_times import sniffed
+
+_FIRST = 1 << 16  # bytes of a pipe that say what its format is
 
 
 def lasting(source: Input, input_format: str | None, more_formats: Sequence[str] = ()) -> Input:
@@ -34,31 +38,61 @@ def lasting(source: Input, input_format: str | None, more_formats: Sequence[str]
 
 def _lasting(source: str, input_format: str | None, more_formats: Sequence[str]) -> str:
     if source == "-":
-        if input_format is None:
-            raise click.UsageError(f"--input - needs --input-format: {one_of((*FORMATS, *more_formats))}")
-        return _copied(sys.stdin.buffer, f"standard-input.{input_format}")
+        return _copied(sys.stdin.buffer, "standard-input", input_format, more_formats)
     if Path(source).is_fifo():
+        with contextlib.suppress(OptionError):
+            input_format = input_format or format_of(Path(source), None)
         with open(source, "rb") as pipe:
-            known = input_format in more_formats
-            ending = input_format if known else format_of(Path(source), input_format)
-            return _copied(pipe, f"{Path(source).name}.{ending}")
+            return _copied(pipe, Path(source).name, input_format, more_formats)
     return source
 
 
-def _copied(stream: BinaryIO, name: str) -> str:
+def told(path: str, input_format: str | None) -> str:
+    """A name that tells the format of a file, for readers that go by names; a link where its own does not."""
+    file = Path(path)
+    if input_format not in FORMATS or not file.is_file():
+        return path
+    with contextlib.suppress(OptionError):
+        if format_of(file, None) == input_format:
+            return path
+    packed = file.suffix.lower() if file.suffix.lower() in COMPRESSIONS else ""
+    link = Path(_folder(), f"{file.name}.{input_format}{packed}")
+    link.symlink_to(file.resolve())
+    return str(link)
+
+
+def _folder() -> str:
+    """A folder that is there while the command runs."""
+    import tempfile  # seldom needed
+
+    folder = tempfile.TemporaryDirectory(prefix="hamlet-")
+    click.get_current_context().call_on_close(folder.cleanup)
+    return folder.name
+
+
+def _copied(stream: BinaryIO, name: str, input_format: str | None, more_formats: Sequence[str]) -> str:
     context = click.get_current_context()
     copies: dict[str, str] = context.meta.setdefault("hamlet.copies", {})
     if name in copies:  # several readers of one call: a pipe gives what it has once
         return copies[name]
-    import tempfile  # seldom needed
-
-    folder = tempfile.TemporaryDirectory(prefix="hamlet-")
-    context.call_on_close(folder.cleanup)
-    copy = Path(folder.name, name)
+    if input_format not in (None, *more_formats):
+        format_of(Path(name), input_format)  # refuses what is none
+    folder = _folder()
+    copy = Path(folder, name)
     try:
         with copy.open("wb") as file:
             shutil.copyfileobj(stream, file)
     except OSError as error:
-        raise DataError(f"cannot copy the input to {folder.name}: {error.strerror or error}") from None
-    copies[name] = str(copy)
+        raise DataError(f"cannot copy the input to {folder}: {error.strerror or error}") from None
+    form = input_format or _found(copy, more_formats)
+    copies[name] = str(copy.rename(f"{copy}.{'log' if form == 'monpoly' else form}"))
     return copies[name]
+
+
+def _found(copy: Path, more_formats: Sequence[str]) -> str:
+    """The format of a pipe by its first bytes."""
+    with copy.open("rb") as file:
+        found = sniffed(file.read(_FIRST)) or "json"
+    if found not in (*FORMATS, *more_formats):
+        format_of(copy, found)  # says who reads it
+    return found

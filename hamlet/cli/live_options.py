@@ -67,7 +67,7 @@ def is_live(
     if len(output) > 1 or any(each.startswith(SCHEMES) for each in output):
         return True
     inputs = inputs_of(source)
-    if any(each.startswith(SCHEMES) for each in inputs):
+    if any(each.startswith(SCHEMES) or each.lower().endswith(".arrow") for each in inputs):
         return True
     return not whole and input_format != "parquet" and any(each == "-" or is_pipe(each) for each in inputs)
 

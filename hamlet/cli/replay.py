@@ -9,6 +9,7 @@ from types import FrameType
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.options import with_options
 from hamlet.errors import OptionError, OutputError
 from hamlet.frontend.time_column import TIME
@@ -66,6 +67,7 @@ def command(
     """Send the lines of FILE, unchanged, at a rate or by their own times."""
     if (rate is None) == (speed is None):
         raise click.UsageError("give --rate N, lines per second, or --speed X, times as fast as the times in the file")
+    refuse_unheard(["lines"])
     pace = pace_of(file, rate, speed, input_format, time_column, time_unit)
     replay = Replay(file, pace)
     heard: list[signal.Signals] = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hamlet.cli.heard import refuse_unheard
-from hamlet.cli.lasting import lasting
+from hamlet.cli.lasting import lasting, told
 from hamlet.cli.live_options import LIVE_OPTIONS, Destinations, Live, States, is_live, live_of, refuse_live
 from hamlet.cli.notations import Part, Settings, extension_of, say_notes
 from hamlet.cli.options import (
@@ -77,7 +77,7 @@ def tables_of(source: Input | None, input_format: str | None = None) -> Any:
     for each in inputs_of(source):
         match = _NAMED.fullmatch(each)
         path = match[2] if match else each
-        found = str(lasting(path, input_format))
+        found = told(str(lasting(path, input_format)), input_format)
         if match:
             named.setdefault(match[1], []).append(found)
         else:
@@ -281,7 +281,8 @@ class _Sql(click.Command):
     click.option(
         "--input-format",
         type=click.Choice(["parquet", "csv", "json", "arrow"]),
-        help="Format of pipes and sockets; arrow is an IPC stream.",
+        help="Format of the inputs; by default the one of a name, and of pipes and sockets what their first bytes say. "
+        "arrow is an IPC stream.",
     ),
     OUTPUT,
     click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the rows."),

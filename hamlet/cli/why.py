@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
 from hamlet.cli.notations import QUERIES, extension_of
 from hamlet.cli.options import (
@@ -82,6 +83,7 @@ def command(
 
     Exit codes are those of run; --check ends with 2 where the evidence is not accepted.
     """
+    refuse_unheard([extension_of(work)])
     wanted = _row(row)
     if any(each.rpartition("=")[2] == "-" for each in inputs_of(source)):
         raise OptionError("--input - is standard input, which can be read once; evidence needs a file")

@@ -18,6 +18,10 @@ _EXTENSIONS = {
 }
 COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
 _SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
+_ELSEWHERE = {
+    "arrow": "an Arrow stream is read as it comes, by hamlet run, monitor and sql; write Parquet for what reads files",
+    "monpoly": "a log of MonPoly is for policies (.mfotl), which hamlet monitor runs",
+}
 NOT_UNPACKED = (".xz", ".zip", ".7z", ".lz4", ".tar", ".tgz", ".rar", ".z")
 
 
@@ -30,6 +34,8 @@ def format_of(path: Path, input_format: str | None) -> str:
         If the format or the extension is unknown.
     """
     if input_format is not None:
+        if input_format in _ELSEWHERE:
+            raise OptionError(_ELSEWHERE[input_format])
         if input_format not in FORMATS:
             raise OptionError(f"input format {input_format!r} is unknown; it must be {one_of(FORMATS)}")
         return input_format
@@ -43,6 +49,8 @@ def format_of(path: Path, input_format: str | None) -> str:
         suffixes.pop()
     if suffixes and suffixes[-1] in _SPREADSHEETS:
         raise OptionError(f"{path} is a spreadsheet, which is not read here; save it as CSV, in UTF-8")
+    if suffixes and suffixes[-1] == ".arrow":
+        raise OptionError(f"{path}: {_ELSEWHERE['arrow']}")
     found = _EXTENSIONS.get(suffixes[-1]) if suffixes else None
     if found is None:
         raise OptionError(

@@ -62,7 +62,12 @@ class Replay:
         group: list[bytes] = []
         due = 0.0
         for number, line in enumerate(self._read()):
-            at = self._pace(line, number)
+            try:
+                at = self._pace(line, number)
+            except DataError as error:
+                if group:
+                    self._send(send, group, started, due)
+                raise DataError(f"{self._path}:{number + 1}: {error}") from None
             if group and ((at is not None and at > due + _GROUP) or len(group) >= _MOST):
                 self._send(send, group, started, due)
                 group = []
@@ -127,19 +132,22 @@ def pace_of(
     times = time_text(form, first, called(time_column), path)
     if times is None:
         raise OptionError(f"{path} has no lines with times that could be read; give --rate")
-    if form == "json" and times(first) is None:
-        raise DataError(f"{path}: the first event has no {time_column!r}; --time-column names the time column")
-    return _ByTimes(times, speed, time_unit, path, form == "csv")
+    try:
+        if form == "json" and times(first) is None:
+            raise DataError(f"the first event has no {time_column!r}; --time-column names the time column")
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return _ByTimes(times, speed, time_unit, form == "csv")
 
 
 class _ByTimes:
-    def __init__(self, times: TimeText, speed: float, unit: str, path: str, quoted: bool) -> None:
-        self._times, self._speed, self._unit, self._path = times, Fraction(speed), unit, path
+    def __init__(self, times: TimeText, speed: float, unit: str, quoted: bool) -> None:
+        self._times, self._speed, self._unit = times, Fraction(speed), unit
         self._quoted = quoted
         self._inside = False  # whether a value with a line break has begun
         self._begin: Fraction | int | None = None
 
-    def __call__(self, line: bytes, number: int) -> float | None:
+    def __call__(self, line: bytes, _: int) -> float | None:
         text = self._times(line) if line.strip() and not self._inside else None
         if self._quoted and line.count(b'"') % 2:
             self._inside = not self._inside
@@ -147,7 +155,7 @@ class _ByTimes:
             return None
         seconds = seconds_in(text, self._unit)
         if seconds is None:
-            raise DataError(f"{self._path}:{number + 1}: {text!r} is no time")
+            raise DataError(f"{text!r} is no time")
         if self._begin is None:
             self._begin = seconds
         return float((seconds - self._begin) / self._speed)

@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from hamlet.cli import main
@@ -50,10 +51,39 @@ def test_a_pipe_is_read(folder: Path, capfd: pytest.CaptureFixture[str], more: l
     assert capfd.readouterr().out == ROW
 
 
+def test_a_copied_pipe_is_what_its_first_bytes_say(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    events = pa.table({"time": [1, 2], "type": ["A", "B"]})
+    with pa.ipc.new_stream("a.arrow", events.schema) as writer:
+        writer.write_table(events)
+    assert run("--input", "a.arrow", "--output", "-", "--quiet") == 0  # the name says what it is
+    assert '"count": 1}' in capfd.readouterr().out
+    cases = {
+        EVENTS.encode(): "",
+        (folder / "a.arrow").read_bytes(): "error: an Arrow stream is read as it comes, by hamlet run, monitor and sql",
+        b"@1 A(7)\n": "error: a log of MonPoly is for policies (.mfotl), which hamlet monitor runs",
+    }
+    for place, (data, said) in enumerate(cases.items()):
+        pipe = folder / f"pipe{place}"
+        os.mkfifo(pipe)
+        writes = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writes.start()
+        assert run("--input", pipe.name, "--output", "-", "--quiet", "--limit", "9") == (2 if said else 0)
+        writes.join()
+        assert capfd.readouterr().err.startswith(said)
+
+
+def test_a_statement_reads_a_file_in_the_format_that_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "t.txt").write_text('{"x": 1}\n{"x": 2}\n')
+    asked = ["sql", "SELECT SUM(x) AS s FROM t", "--output", "-", "--quiet"]
+    assert main([*asked, "--input", "t=t.txt", "--input-format", "json"]) == 0
+    assert capfd.readouterr().out == '{"s": 3}\n'
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--input", "-", "--limit", "1"], "error: --input - needs --input-format: parquet, csv or json\n"),
+        (["--input", "e.jsonl", "--columns", "time,type"], "error: --columns is for CSV, and the input is another"),
+        (["--input", "e.csv", "--input-format", "monpoly"], "error: a log of MonPoly is for policies (.mfotl)"),
         (["--input", "/dev/null", "--input-format", "csv"], "error: /dev/null is a pipe or a device"),
         (
             ["--input", "http://there/e.csv"],

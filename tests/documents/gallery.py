@@ -196,7 +196,7 @@ SECTIONS: dict[str, list[Mistake]] = {
         Mistake("An empty file", RUN + "empty.csv", {"empty.csv": ""}),
         Mistake("UTF-16 text", RUN + "wide.csv", {"wide.csv": "\N{ZERO WIDTH NO-BREAK SPACE}" + EVENTS}),
         Mistake("A file of another machine", RUN + "s3://bucket/events.csv"),
-        Mistake("Standard input of an unknown format", RUN + "- --limit 9"),
+        Mistake("An Arrow stream where files are read", "hamlet check w.sase --input a.arrow", {"a.arrow": ""}),
         Mistake("A file that is no Parquet", RUN + "not.parquet", {"not.parquet": EVENTS}),
         Mistake("Broken JSON", RUN + "cut.jsonl", {"cut.jsonl": '{"time": 1, "type": "A"}\n{"time": 2, "ty\n'}),
         Mistake("Two columns of one name", RUN + "twice.csv", {"twice.csv": EVENTS.replace("k,v", "v,v")}),

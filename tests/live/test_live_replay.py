@@ -95,6 +95,18 @@ def test_lines_are_sent_unchanged(folder: Path, capfdbinary: pytest.CaptureFixtu
             assert pace[0] == "--rate" or float(found[1]) >= 0.1
 
 
+def test_what_is_wrong_with_a_line_or_an_option(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "a.jsonl").write_text('{"time": 1}\n{"time": 2}\n{"ti\n')
+    assert main(["replay", "a.jsonl", "--speed", "1000"]) == 2
+    out, err = capfd.readouterr()
+    assert out.count("\n") == 2  # what was due before
+    assert err.startswith("error: a.jsonl:3: the line is no JSON")
+    assert main(["replay", "a.jsonl", "--rate", "9", "--time-unit", "ms"]) == 2
+    assert "--time-unit is for --speed" in capfd.readouterr().err
+    assert main(["replay", str(folder), "--rate", "9"]) == 2
+    assert "did you mean" not in capfd.readouterr().err
+
+
 def test_nothing_is_sent_of_an_empty_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "a.csv").write_text("")
     assert main(["replay", "a.csv", "--speed", "1"]) == 0

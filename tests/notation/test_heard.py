@@ -90,6 +90,16 @@ REFUSED = [
     ("run", "w.sase", "e.parquet", "--delimiter ;", "is for CSV"),
     ("monitor", "p.mfotl", "e.parquet", "--delimiter ;", "is for CSV"),
     ("monitor", "s.lola", "e.jsonl", "--delimiter ;", "is for CSV"),
+    *(("why", file, "e.csv", f"--row {{}} {option}", said) for file, option, said in (
+        ("p.mfotl", "--null-keys drop", "is for workloads of trend queries"),
+        ("p.mfotl", "--start 0", "is for stream specifications"),
+        ("p.mfotl", "--mode global", "give --verdicts equivalent"),
+        ("p.mfotl", "--limit 3", "shown whole"),
+        ("w.sase", "--negate", "is for policies"),
+        ("w.sase", "--signature p.sig", "is for policies"),
+        ("s.lola", "--timezone UTC", "is for workloads of trend queries"),
+    )),
+    *(("run", "w.sase", source, "--columns a,b", "is for CSV") for source in ("e.jsonl", "e.parquet")),
     *(("submit", file, "e.csv", f"-o out {option}", said) for file, option, said in (
         ("p.mfotl", "--max-memory 1B", "hamlet monitor hears it"),
         ("p.mfotl", "--mode global", "give --verdicts equivalent"),

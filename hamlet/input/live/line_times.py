@@ -71,7 +71,7 @@ def time_text(
         If there is no such column.
     """
     if form == "json":
-        return _of_json(columns, path)
+        return _of_json(columns)
     if form == "csv":
         return _of_csv(first, columns, path, names)
     return _of_log if form == "monpoly" else None
@@ -89,12 +89,12 @@ def seconds_in(text: str, time_unit: str) -> Seconds | None:
         return None if found is None else found[0]
 
 
-def _of_json(columns: Sequence[str], path: str) -> TimeText:
+def _of_json(columns: Sequence[str]) -> TimeText:
     def time_in(line: bytes) -> str | None:
         try:
             found = json.loads(line, parse_float=str)
         except ValueError as error:
-            raise DataError(f"{path}: a line is no JSON: {error}") from None
+            raise DataError(f"the line is no JSON: {error}") from None
         if not isinstance(found, dict):
             return None
         value = next((found[name] for name in columns if found.get(name) is not None), None)

@@ -116,7 +116,7 @@ class Policy:
         """
         if not isinstance(signature, Signature):
             signature = Signature.from_file(signature)
-        return cls.parse(text_of_file(path, "policy"), signature, name or Path(path).stem, Path(path).name)
+        return cls.parse(text_of_file(path, "policy"), signature, name or Path(path).stem, os.fspath(path))
 
     def renamed(self, name: str) -> Policy:
         """This policy under another name."""

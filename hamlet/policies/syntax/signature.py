@@ -12,7 +12,6 @@ import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import cast, get_args
 
 from hamlet.errors import NOWHERE, Span, near_miss, one_of
@@ -112,7 +111,7 @@ class Signature:
         PolicyError
             As `parse`.
         """
-        return cls.parse(text_of_file(path, "signature"), Path(path).name)
+        return cls.parse(text_of_file(path, "signature"), os.fspath(path))
 
     def __getitem__(self, key: tuple[str, int]) -> PredicateSchema:
         return self._predicates[key]
