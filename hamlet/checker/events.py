@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from hamlet.checker import matches, trends, values
 from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
-from hamlet.checker.graph import Event
 from hamlet.checker.policies import Checker
+from hamlet.checker.question import Event, Stream
 from hamlet.errors import HamletError
 from hamlet.input.buffers import as_dicts, filled, from_numpy, from_texts, scalar, to_numpy
 from hamlet.input.csvform import CsvForm
@@ -62,15 +62,16 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
     if originals is not None and all(isinstance(each, Mapping) for each in originals):
         for event in found:
             event.columns = {name: event.columns.get(name) for name in originals[event.at]}
-    return trends.Checker(
-        workload,
+    stream = Stream(
         found,
+        workload.declarations,
         lambda told: time_in_ticks(told, clock),
         clock.ticks_per_second,
         clock.zone,
         special,
         null_keys != "drop",
     )
+    return trends.Checker(workload, stream)
 
 
 _Period = tuple[int, int] | tuple[None, None]  # the first tick and the last one

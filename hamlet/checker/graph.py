@@ -7,33 +7,14 @@ semantics and the negated patterns.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from hamlet.checker.conditions import Where, kind
+from hamlet.checker.question import Event, Key, Question
 from hamlet.checker.results import json_of
 from hamlet.checker.words import Automaton, Gap
 from hamlet.language import query as q
-
-Key = dict[str, Any]
-
-
-@dataclass(eq=False)
-class Event:
-    """An event: its place in the input, its time in ticks, its order and its columns."""
-
-    at: int
-    time: int
-    order: Any
-    type: str | None
-    columns: Mapping[str, Any]
-
-    def before(self, other: Event) -> bool:
-        """Whether it precedes another one."""
-        if self.time != other.time:
-            return self.time < other.time
-        return self.order is not None and other.order is not None and bool(self.order < other.order)
 
 
 @dataclass(eq=False)
@@ -50,80 +31,6 @@ class Step:
     count: int = 0
     onward: int = 0
     ends: bool = False
-
-
-class Stream:
-    """The events, and what attributes they have.
-
-    Parameters
-    ----------
-    events : sequence of Event
-    declarations : sequence of EventDeclaration
-        Of the workload.
-    special : (str, str)
-        The time and the type column, which every event has.
-    """
-
-    def __init__(self, events: Sequence[Event], declarations: Sequence[Any], special: tuple[str, str]) -> None:
-        self.events = events
-        self.by_place = {event.at: event for event in events}
-        self.special = special
-        self.declared = {each.name: {a.name: a for a in each.attributes} for each in declarations}
-        self.doubles = {name for event in events for name, value in event.columns.items() if isinstance(value, float)}
-
-    def carries(self, event: Event, name: str) -> bool:
-        """Whether an event's type has an attribute."""
-        known = self.declared.get(event.type or "")
-        return known is None or name in known or name in self.special
-
-    def read(self, event: Event, name: str) -> Any:
-        """An attribute of an event, NULL where it has none."""
-        value = event.columns.get(name) if self.carries(event, name) else None
-        if value is None or value != value:
-            return None
-        declared = self.declared.get(event.type or "", {}).get(name)
-        double = declared.type is q.AttributeType.DOUBLE if declared is not None else name in self.doubles
-        return float(value) if double and isinstance(value, int) and not isinstance(value, bool) else value
-
-    def reader(self, event: Event) -> Any:
-        """What reads the attributes that conditions refer to."""
-        return lambda reference: self.read(event, reference.attribute)
-
-    def agrees(self, event: Event, key: Key) -> bool:
-        """Whether an event has the values of all keys that it carries."""
-        return all(alike(self.read(event, name), value) for name, value in key.items() if self.carries(event, name))
-
-
-class Question(Protocol):
-    """The window and the group that evidence is about, as the rules ask for them.
-
-    Attributes
-    ----------
-    stream : Stream
-    query : Query
-    where : Where
-        The conditions of the query.
-    events : list of Event
-        Those that a trend of the window may take, or a negated pattern match.
-    longest : int or None
-        Ticks of SPAN.
-    session : set of int or None
-        The places of a session's events.
-    taken : list of (Taken, value)
-        What GROUP-BY names beside attributes.
-    """
-
-    stream: Stream
-    query: Any
-    where: Where
-    events: list[Event]
-    longest: int | None
-    session: set[int] | None
-    taken: list[tuple[Any, Any]]
-
-    def holds(self, event: Event) -> bool:
-        """Whether an event lies in the window."""
-        ...
 
 
 class Rules:
@@ -365,11 +272,6 @@ class Path(Rules):
         return self.of_group(taken) and any(
             not self.forbidden(gap, last, None, first) for state in states for gap in self.endings(state)
         )
-
-
-def alike(one: Any, two: Any) -> bool:
-    """Whether two values of a key are one; NULL equals NULL."""
-    return kind(one) == kind(two) and bool(one == two)
 
 
 def _moment(event: Event) -> tuple[int, bool, Any]:
