@@ -339,7 +339,7 @@ class ClassRunner:
             raise self._too_many_groups(error.query) from None
         except KernelOverflow as error:
             program = self._program(error.query, error.predicate)
-            text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
+            text = str(program.texts[error.place] if error.place >= 0 else program.texts[-1])
             raise overflow_error(batch if error.row >= 0 else None, text, error.row) from None
 
     def _too_many_groups(self, part: int) -> DataError:

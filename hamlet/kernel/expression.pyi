@@ -14,11 +14,11 @@ class OverflowInExpression(Exception):
 class Program:
     vector_columns: tuple[str, ...]
     scalar_columns: tuple[str, ...]
-    texts: tuple[str, ...]
+    texts: tuple[object, ...]
 
     def __init__(
         self,
-        steps: Sequence[tuple[str, int, str]],
+        steps: Sequence[tuple[str, int, object]],
         constants: Sequence[int | float],
         vector_columns: Sequence[str],
         scalar_columns: Sequence[str],

@@ -127,9 +127,9 @@ cdef class Program:
 
     Parameters
     ----------
-    steps : sequence of (str, int, str)
-        Operation name, argument (a column's place in its side, a constant's place, a comparison code), and the text of
-        the expression that the step computes, for messages.
+    steps : sequence of (str, int, object)
+        Operation name, argument (a column's place in its side, a constant's place, a comparison code), and what is,
+        as a string, the expression that the step computes, for messages.
     constants : sequence of int or float
     vector_columns, scalar_columns : tuple of str
         Names of the columns that the two sides load, in the order of the arguments.
@@ -205,7 +205,7 @@ cdef class Program:
             PyMem_Free(vector)
             del held
         if failed >= 0:
-            raise OverflowInExpression(self.texts[failed], where)
+            raise OverflowInExpression(str(self.texts[failed]), where)
         return result
 
 

@@ -130,6 +130,11 @@ def _leaf(
     return kind, *unit_of(node, kind, query, schema)
 
 
+def compiled_type(query: AnalysedQuery, schema: Schema, variable: str, attribute: str) -> AttributeType | None:
+    """What an attribute is compiled as: its type as declared for the variable's event type, else the column's."""
+    return query.declared.get(variable, {}).get(attribute) or schema.type_of(attribute)
+
+
 def times_as_compiled(query: AnalysedQuery, schema: Schema) -> Times:
     """What is known of times when a query runs: also what the events have shown so far."""
     return Times(partial(_leaf_as_compiled, query, schema), schema.clock)
@@ -141,7 +146,7 @@ def _leaf_as_compiled(
     kind = None
     one = node if isinstance(node, (Reference, Taken, Aggregate)) else None
     if one is not None and one.variable is not None and one.attribute is not None:
-        kind = query.declared.get(one.variable, {}).get(one.attribute) or schema.type_of(one.attribute)
+        kind = compiled_type(query, schema, one.variable, one.attribute)
         if isinstance(node, Aggregate):
             kind = _as_aggregated(node, kind or DOUBLE if node.function == "AVG" else kind)  # so far it is of numbers
     elif isinstance(node, Attribute):

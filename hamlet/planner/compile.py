@@ -14,7 +14,7 @@ from hamlet.input.columns import StringPool
 from hamlet.kernel.expression import Program
 from hamlet.language.automaton import templates
 from hamlet.language.conditions import references, walk
-from hamlet.language.expression_types import times_as_compiled
+from hamlet.language.expression_types import compiled_type, times_as_compiled
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.query import (
     AttributeType,
@@ -47,7 +47,7 @@ from hamlet.planner.matching import (
 from hamlet.planner.matching_tables import MatchingTables, MatchingWriter, empty_tables
 from hamlet.planner.merged_queries import MergedQuery
 from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
-from hamlet.planner.program import ProgramWriter
+from hamlet.planner.program import ProgramWriter, Text
 from hamlet.planner.roles import role_keys
 from hamlet.planner.tables import QueryTables, TableWriter
 from hamlet.planner.timeline import Everything, line_of
@@ -93,11 +93,11 @@ def reach_of(query: AnalysedQuery, schema: Schema) -> Reach:
 
 def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
     """What the optimizer knows of each query."""
-    return [_facts(analysis, query, schema) for query in analysis.queries]
+    return [_facts(query, schema) for query in analysis.queries]
 
 
-def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFacts:
-    type_of = partial(compiled_type, analysis, schema, query)
+def _facts(query: AnalysedQuery, schema: Schema) -> QueryFacts:
+    type_of = partial(compiled_type, query, schema)
     return QueryFacts(
         query.query.name,
         templates(query.patterns),
@@ -109,14 +109,6 @@ def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFac
         GRAPHLETS if not is_matching(query) else MATCHING_ALL if sees_all(query) else MATCHING,
         line_of(query.query, schema.clock)[0],
     )
-
-
-def compiled_type(
-    analysis: Analysis, schema: Schema, query: AnalysedQuery, variable: str, attribute: str
-) -> AttributeType | None:
-    """What an attribute is compiled as: its type as declared for the variable's event type, else the column's."""
-    declared = analysis.declared.get(query.types[variable], {}).get(attribute)
-    return declared if declared is not None else schema.type_of(attribute)
 
 
 def compile_workload(
@@ -160,7 +152,7 @@ def compile_workload(
         for type in (*analysis.declared, *rows):
             classifier.plain(type)  # some query has to tell them from types that nobody knows
     for each in chosen.classes:
-        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact, indexed)
+        compiler = _ClassCompiler(schema, strings, classifier, same, each.attributes, exact, indexed)
         given = [(analysis.queries[place], known[place]) for place in each.queries]
         types = {type for query, _ in given for type in query.types.values()}
         if each.operator == MATCHING_ALL:
@@ -192,7 +184,7 @@ def may_add_times(query: AnalysedQuery, schema: Schema, settled: bool) -> bool:
     """
     for each in query.aggregates:
         if each.function in ("SUM", "AVG") and each.variable is not None and each.attribute is not None:
-            kind = query.declared.get(each.variable, {}).get(each.attribute) or schema.type_of(each.attribute)
+            kind = compiled_type(query, schema, each.variable, each.attribute)
             if kind in TIMES or (kind is None and not settled):
                 return True
     return False
@@ -200,12 +192,12 @@ def may_add_times(query: AnalysedQuery, schema: Schema, settled: bool) -> bool:
 
 def may_refuse(analysis: Analysis, schema: Schema) -> bool:
     """Whether a predicate computes with times, or compares them, in a way that is an error at the first such event."""
-    return any(_may_refuse(analysis, query, schema) for query in analysis.queries)
+    return any(_may_refuse(query, schema) for query in analysis.queries)
 
 
-def _may_refuse(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> bool:
+def _may_refuse(query: AnalysedQuery, schema: Schema) -> bool:
     def type_of(reference: Reference) -> AttributeType | None:
-        return compiled_type(analysis, schema, query, reference.variable, reference.attribute)
+        return compiled_type(query, schema, reference.variable, reference.attribute)
 
     def is_of_times(part: object) -> bool:
         if isinstance(part, Reference):
@@ -215,7 +207,7 @@ def _may_refuse(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> boo
     for conditions in (*query.local.values(), *query.adjacent.values()):
         if any(is_of_times(part) for each in conditions for part in walk(each)):
             writer = ProgramWriter(type_of, lambda _: True, StringPool(), times_as_compiled(query, schema))
-            writer.all_of(conditions, "")
+            writer.all_of(conditions, Text(conditions[0]))
             if any(name == "refuse" for name, _, _ in writer.steps):
                 return True
     return False
@@ -223,7 +215,6 @@ def _may_refuse(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> boo
 
 @dataclass
 class _ClassCompiler:
-    analysis: Analysis
     schema: Schema
     strings: StringPool
     classifier: Classifier
@@ -452,7 +443,7 @@ class _ClassCompiler:
 
     def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
         """An attribute's type."""
-        return compiled_type(self.analysis, self.schema, analysed, variable, attribute)
+        return compiled_type(analysed, self.schema, variable, attribute)
 
     def column(self, analysed: AnalysedQuery, variable: str, attribute: str) -> int:
         """Number of a kernel column."""

@@ -37,6 +37,18 @@ _LIMIT = 1 << 63
 ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "remainder"}
 
 
+class Text:
+    """What a step computes, in words when they are asked for: in a long chain each step computes all before it."""
+
+    __slots__ = ("node",)
+
+    def __init__(self, node: Condition | Expression) -> None:
+        self.node = node
+
+    def __str__(self) -> str:
+        return to_text(self.node)
+
+
 @dataclass
 class ProgramWriter:
     """Writes one program.
@@ -57,13 +69,13 @@ class ProgramWriter:
     is_vector: Callable[[Reference], bool]
     strings: StringPool
     times: Times
-    steps: list[tuple[str, int, str]] = field(default_factory=list)
+    steps: list[tuple[str, int, object]] = field(default_factory=list)
     constants: list[int | float] = field(default_factory=list)
     columns: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))  # scalar, vector
 
     def program(self, conditions: Sequence[Condition]) -> Program:
         """The program of the conjunction of some conditions."""
-        self.all_of(conditions, to_text(conditions[0]))
+        self.all_of(conditions, Text(conditions[0]))
         scalar, vector = self.columns
         return Program(self.steps, self.constants, tuple(vector), tuple(scalar))
 
@@ -72,18 +84,18 @@ class ProgramWriter:
         self.expression(self.times.typed(expression))
         return Program(self.steps, self.constants, tuple(self.columns[True]), ())
 
-    def all_of(self, conditions: Sequence[Condition], text: str, operation: str = "both") -> None:
+    def all_of(self, conditions: Sequence[Condition], text: Text, operation: str = "both") -> None:
         """All (`both`) or any (`either`) of some conditions."""
         for place, condition in enumerate(conditions):
             self.condition(condition)
             if place:
                 self.step(operation, text)
 
-    def step(self, name: str, text: str, argument: int = 0) -> None:
+    def step(self, name: str, text: object, argument: int = 0) -> None:
         """Append one step."""
         self.steps.append((name, argument, text))
 
-    def constant(self, value: int | float, text: str) -> None:
+    def constant(self, value: int | float, text: Text) -> None:
         """Push a constant."""
         self.constants.append(value)
         kind = "double" if isinstance(value, float) else "int"
@@ -91,7 +103,7 @@ class ProgramWriter:
 
     def condition(self, condition: Condition) -> None:
         """Push the truth value of a condition."""
-        text = to_text(condition)
+        text = Text(condition)
         match condition:
             case And(operands=operands):
                 self.all_of(operands, text)
@@ -115,7 +127,7 @@ class ProgramWriter:
             case _:
                 raise TypeError(f"analysis leaves no {type(condition).__name__} in a predicate")
 
-    def comparison(self, operator: str, left: Expression, right: Expression, text: str) -> None:
+    def comparison(self, operator: str, left: Expression, right: Expression, text: Text) -> None:
         """Push the truth value of a comparison; values of unlike types are never equal and have no order."""
         one, two, wrong = self.times.compared(left, right)
         if wrong is not None:
@@ -125,7 +137,7 @@ class ProgramWriter:
         else:
             self.plain_comparison(operator, one, two, text)
 
-    def plain_comparison(self, operator: str, left: Typed, right: Typed, text: str) -> None:
+    def plain_comparison(self, operator: str, left: Typed, right: Typed, text: Text) -> None:
         """Push the truth value of a comparison of values that are no times."""
         kinds = (left.type, right.type)
         if None in kinds:
@@ -154,7 +166,7 @@ class ProgramWriter:
 
     # ------------------------------------------------------------------------------------------------ times
 
-    def time_comparison(self, operator: str, left: Typed, right: Typed, text: str) -> None:
+    def time_comparison(self, operator: str, left: Typed, right: Typed, text: Text) -> None:
         """Push the truth value of a comparison of two instants, or of two durations."""
         if left.value is not None and right.value is None:
             self.time_comparison(MIRRORED[operator], right, left, text)
@@ -166,7 +178,7 @@ class ProgramWriter:
         self.expression(right)
         self.step("compare_scaled", text, COMPARISONS[operator] + 8 * _scaling(left, right))
 
-    def to_constant(self, operator: str, constant: Fraction, text: str) -> None:
+    def to_constant(self, operator: str, constant: Fraction, text: Text) -> None:
         """Replace an integer on top by how it compares with a number that need be no integer of 64 bits."""
         whole, rest = divmod(constant.numerator, constant.denominator)
         above = whole >= _LIMIT
@@ -190,7 +202,7 @@ class ProgramWriter:
         self.operands(left, right)
         self.step("refuse", REFUSED + wrong, (left.type is DOUBLE) + 2 * (right.type is DOUBLE))
 
-    def like_comparison(self, operator: str, left: Typed, right: Typed, kind: AttributeType | None, text: str) -> None:
+    def like_comparison(self, operator: str, left: Typed, right: Typed, kind: AttributeType | None, text: Text) -> None:
         """Push the truth value of a comparison of two values of one type."""
         for side in (left, right):
             self.expression(side)
@@ -199,7 +211,7 @@ class ProgramWriter:
                 self.step("rank", text)
         self.step("compare_double" if kind is DOUBLE else "compare_int", text, COMPARISONS[operator])
 
-    def null_test(self, operand: Typed, negated: bool, text: str) -> None:
+    def null_test(self, operand: Typed, negated: bool, text: Text) -> None:
         """Replace the value on top by whether it is NULL (or is not)."""
         kind = "double" if operand.type is DOUBLE else "int"
         self.step(f"is_not_null_{kind}" if negated else f"is_null_{kind}", text)
@@ -211,7 +223,7 @@ class ProgramWriter:
 
     def expression(self, typed: Typed) -> None:
         """Push the value of an expression; an integer where its type is not known."""
-        text = to_text(typed.node)
+        text = Text(typed.node)
         if typed.value is not None and typed.wrong is None:
             self.constant(max(-_LIMIT, min(typed.value, _LIMIT - 1)), text)
             return
@@ -242,13 +254,13 @@ class ProgramWriter:
             case Binary():
                 self.arithmetic(typed, text)
 
-    def nothing(self, operand: Typed, text: str) -> None:
+    def nothing(self, operand: Typed, text: Text) -> None:
         """Replace the value on top by NULL."""
         self.null_test(operand, True, text)
         self.step("nothing_int", text)
         self.step("add_int", text)
 
-    def reference(self, reference: Reference, text: str) -> None:
+    def reference(self, reference: Reference, text: Text) -> None:
         """Push an attribute of one side."""
         kind = self.type_of(reference)
         if kind is None:
@@ -259,7 +271,7 @@ class ProgramWriter:
         place = places.setdefault(reference.attribute, len(places))
         self.step(f"load_{'vector' if vector else 'scalar'}_{'double' if kind is DOUBLE else 'int'}", text, place)
 
-    def arithmetic(self, typed: Typed, text: str) -> None:
+    def arithmetic(self, typed: Typed, text: Text) -> None:
         """Push the result of ``+ - * / %``."""
         assert isinstance(typed.node, Binary)
         operator, (left, right) = typed.node.operator, typed.operands
@@ -283,7 +295,7 @@ class ProgramWriter:
         else:
             self.step(f"{ARITHMETIC[operator]}_{'double' if typed.type is DOUBLE else 'int'}", text)
 
-    def time_arithmetic(self, typed: Typed, operator: str, left: Typed, right: Typed, text: str) -> None:
+    def time_arithmetic(self, typed: Typed, operator: str, left: Typed, right: Typed, text: Text) -> None:
         """Push the result of an operation on times: ticks, or the quotient of two durations."""
         if typed.type is None:
             for side in (left, right):

@@ -15,6 +15,8 @@ import pytest
 import hamlet
 from hamlet.engine.keys import KeyIndex
 from hamlet.errors import DataError, WorkloadError
+from hamlet.language.printing import to_text
+from hamlet.planner import program
 from tests.comparison import rows_of
 
 COUNT = "RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"
@@ -183,6 +185,18 @@ def test_integer_overflow_names_expression_and_event(
 ) -> None:
     with pytest.raises(DataError, match=rf"{expression} passes 64 bits for the event \(.*{event}"):
         rows_of(where(condition), pair(a, b))
+
+
+def test_the_steps_of_a_chain_are_put_into_words_where_they_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words of each step stand all before it."""
+    told: list[Any] = []
+    monkeypatch.setattr(program, "to_text", lambda node: told.append(node) or to_text(node))
+    chain = where(f"{' + '.join(['A.v'] * 400)} > 0")
+    assert rows_of(chain, pair(1, 1))
+    assert not told
+    with pytest.raises(DataError, match=r"A.v \+ A.v passes 64 bits"):
+        rows_of(chain, pair(LARGEST, 1))
+    assert {to_text(each) for each in told} == {"A.v + A.v"}
 
 
 @pytest.mark.parametrize(
