@@ -18,15 +18,6 @@ def seldom() -> None:
     gc.set_threshold(*gc.get_threshold()[:2], _SELDOM)
 
 
-def settled() -> None:
-    """Have the collector look through what was made of many rows now, and seldom from then on.
-
-    A dict of a million rows takes it up to 100 ms. Else a push of one event, some hundred later, waits for that.
-    """
-    if gc.isenabled():
-        gc.collect(1)
-
-
 @contextmanager
 def resting() -> Iterator[None]:
     """Let the collector rest while objects are made that all stay: it would look through them again and again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from typing import Any
 
@@ -133,3 +134,27 @@ def test_an_attribute_that_no_event_of_the_predicate_has_keeps_its_type() -> Non
         monitor.push([{"time": 3, "type": "t", "y": True}])
     rows = monitor.push([{"time": 4, "type": "t", "y": 1}]) + monitor.close()
     assert [(row["time"], row["x"], row["y"]) for row in rows] == [(2, 2, 2), (4, 4, 2)]
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "q(x) AND PREV ONCE p(x)",
+        "q(x) AND ((ONCE p(x)) SINCE p(x))",
+        "q(x) AND ONCE[0,1000000] p(x)",
+        "q(x) AND ((ONCE p(x)) OR (ONCE q(x)))",
+        "q(x) AND ((NOT q(x)) SINCE[0,1000000] p(x))",
+        "q(x) AND ONCE[1,1000000] p(x)",
+        "ALWAYS FORALL x. p(x) IMPLIES EVENTUALLY[0,1000000] q(x)",
+    ],
+)
+def test_the_garbage_collector_does_not_look_through_what_is_kept(formula: str) -> None:
+    policy = Policy.parse(formula, "p(x: int)\nq(x: int)")
+    before = {id(each) for each in gc.get_objects()}
+    monitor = Monitor(policy)
+    monitor.push([{"time": place, "type": "p" if place else "q", "x": place} for place in range(3_000)])
+    for place in range(3_000, 3_040):
+        monitor.push([{"time": place, "type": "pq"[place % 2], "x": place}])
+    assert monitor.held["rows"] >= 3_000
+    tracked = [each for each in gc.get_objects() if id(each) not in before and isinstance(each, (dict, set, list))]
+    assert [type(each) for each in tracked if len(each) > 1_000 and each is not before] == []

@@ -3,6 +3,9 @@ from typing import Any
 
 Row = tuple[int, ...]
 
+def hide(operators: list[Any]) -> None: ...
+def advance(operators: list[Operator], line: Line) -> None: ...
+
 class Line:
     base: int
     known: int

@@ -11,10 +11,56 @@ one to the other, and nothing here is kept for longer than there.
 A change costs some look-ups for each row that it adds to, or takes from, a relation, whatever else is in it.
 """
 
+from collections import OrderedDict, deque
+
 cimport cython
+from cpython.object cimport PyTypeObject, visitproc
+from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
+
+cdef extern from "Python.h":
+    int PyObject_GC_IsTracked(PyObject* found)
+    void PyObject_GC_UnTrack(void* found)
+    int PyGC_Disable()
+    int PyGC_Enable()
+
+cdef frozenset CONTAINERS = frozenset((dict, set, list, OrderedDict, deque))
+
+
+cdef int _hide(PyObject* found, void* _) except -1:
+    cdef object kind = type(<object>found)
+    if kind in CONTAINERS:
+        if PyObject_GC_IsTracked(found):
+            PyObject_GC_UnTrack(found)
+    elif kind is Index:
+        (<PyTypeObject*>kind).tp_traverse(found, <visitproc>_hide, NULL)
+    return 0
+
+
+def hide(list operators):
+    """Keep what operators keep from Python's cyclic garbage collector, which would look through it again and again.
+
+    A dict of a million rows takes it up to 100 ms, for which a push of one event waits. Rows are tuples of integers, so
+    no cycle leads through them.
+    """
+    cdef object each, kind
+    for each in operators:
+        kind = type(each)
+        (<PyTypeObject*>kind).tp_traverse(<PyObject*>each, <visitproc>_hide, NULL)
+
+
+def advance(list operators, Line line):
+    """Have operators, children before parents, take what is new and decide as much as can be."""
+    cdef bint collects = PyGC_Disable()  # a dict that takes a new row is seen by the collector until it is hidden again
+    try:
+        for each in operators:
+            (<Operator>each).step(line)
+        hide(operators)
+    finally:
+        if collects:
+            PyGC_Enable()
 
 
 cdef class Line:
@@ -126,6 +172,7 @@ cdef class Queue:
     def __init__(self):
         self.blocks = []
         self.head = 0
+        PyObject_GC_UnTrack(<PyObject*>self.blocks)  # of a list nothing changes that
 
     cpdef put(self, Block block):
         """One more block, not earlier than the last one."""
@@ -266,7 +313,9 @@ cdef class Index:
         elif type(here) is set:
             (<set>here).add(row)
         else:
-            self.found[key] = {here, row}
+            here = {here, row}
+            PyObject_GC_UnTrack(<PyObject*>here)
+            self.found[key] = here
         return 0
 
     cdef int remove(self, tuple row) except -1:

@@ -244,11 +244,11 @@ cdef class Once(Operator):
         Operator.__init__(self, [child])
         self.bounded, self.least, self.most = most is not None, least, UNBOUNDED if most is None else most
         self.counts, self.now = {}, set()
-        self.enter = deque([(after, [row]) for after, _, row in sorted(alive, key=itemgetter(0))])
+        self.enter = deque([(after, (row,)) for after, _, row in sorted(alive, key=itemgetter(0))])
         self.coming = len(self.enter)
         self.leave = deque()
         if self.bounded:
-            self.leave.extend([(until, [row]) for _, until, row in sorted(alive, key=itemgetter(1))])
+            self.leave.extend([(until, (row,)) for _, until, row in sorted(alive, key=itemgetter(1))])
 
     cpdef int step(self, Line line) except -1:
         cdef int64_t until = self.until(line), point
@@ -350,10 +350,10 @@ cdef class Historically(Operator):
         Operator.__init__(self, [child])
         self.bounded, self.least, self.most = most is not None, least, UNBOUNDED if most is None else most
         self.counts, self.now = {}, {row for _, before, row in periods if before == UNBOUNDED}
-        self.enter = deque([(after, [row]) for after, _, row in sorted(periods, key=itemgetter(0))])
+        self.enter = deque([(after, (row,)) for after, _, row in sorted(periods, key=itemgetter(0))])
         self.coming = len(self.enter)
         self.leave = deque(
-            [(before, [row]) for _, before, row in sorted(periods, key=itemgetter(1)) if before < UNBOUNDED]
+            [(before, (row,)) for _, before, row in sorted(periods, key=itemgetter(1)) if before < UNBOUNDED]
         )
 
     cpdef int step(self, Line line) except -1:

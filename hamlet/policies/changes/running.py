@@ -9,7 +9,6 @@ from hamlet.policies.changes import _changes as changes
 from hamlet.policies.changes import _timeless as timeless
 from hamlet.policies.changes.made import Row, give_back, operator_of
 from hamlet.policies.operators.node import Node, Timeline
-from hamlet.runtime.garbage import settled
 
 Tuples = Mapping[tuple[str, int], list[tuple[int, Row]]]
 Found = list[tuple[int, int, list[Row]]]  # time, time-point, rows
@@ -20,7 +19,6 @@ _STAYS = 6  # once they are, larger batches in a row are until all of them are n
 _ROW = 8e-6  # seconds for a row that is worked out by itself; measured
 _SOON = 20_000  # rows that are kept for each small batch that has to be seen before it is worth to move them
 ROW_BYTES = 125  # of a valuation that an operator keeps: its tuple, its numbers, and entries of dicts; measured
-_MANY = 100_000  # rows that the garbage collector takes some 5 ms to look through; measured
 _BLOCK_BYTES = 216  # of what changes at a time-point and waits for another operator; measured
 
 
@@ -45,8 +43,7 @@ class Changing:
         self._operators = list(made.values())
         self._goals = [timeless.Answers(made[node]) for node in goals]
         self._looking = [made[node] for node in nodes if node.reads_times]
-        if self._kept > _MANY:
-            settled()
+        changes.hide([*self._operators, *self._goals])
 
     @property
     def known(self) -> int:
@@ -85,8 +82,7 @@ class Changing:
         if bound is not None and bound > line.bound:
             line.bound = bound
         line.tables = tuples
-        for each in self._operators:
-            each.step(line)
+        changes.advance(self._operators, line)
         found = [goal.take(line) for goal in self._goals]
         if line.known - line.base > 64:
             oldest = min(
