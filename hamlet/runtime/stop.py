@@ -80,6 +80,8 @@ class Stop:
             timeout = None if first else GRACE
             if not select.select([heard], [], [], timeout)[0]:
                 if not self._over.is_set():
+                    with contextlib.suppress(Exception):
+                        self._say(f"what was under way took more than {GRACE:g} s: the last rows may not be written")
                     self._end()
                 return
             numbers = [each for each in os.read(heard, 64) if each in (signal.SIGINT, signal.SIGTERM)]

@@ -22,6 +22,7 @@ import pytest
 
 from hamlet.cli import main
 from hamlet.input.live.sources import Ended, FileSource
+from hamlet.runtime.stop import Stop
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ["monitor", "p.mfotl", "--signature", "p.sig"]
@@ -282,6 +283,19 @@ def test_a_stop_while_nobody_takes_rows(folder: Path) -> None:
     assert "rows were not sent, since nobody listens at unix:nobody.sock" in said
     assert (folder / "rows" / "policy=p" / "part-00000.json").read_text()
     assert said.endswith("stopped by SIGTERM after 1 events\n")
+
+
+def test_a_stop_tells_of_what_was_not_done_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    codes: list[int] = []
+    monkeypatch.setattr("hamlet.runtime.stop.GRACE", 0.05)
+    monkeypatch.setattr("os._exit", codes.append)
+    with Stop(said.append).listening():
+        os.kill(os.getpid(), signal.SIGTERM)
+        until(lambda: bool(codes))
+    assert codes == [143]
+    assert said[0] == "what was under way took more than 0.05 s: the last rows may not be written"
+    assert said[1] == "stopped by SIGTERM after 0 events"
 
 
 def test_a_second_signal_ends_at_once(folder: Path) -> None:
