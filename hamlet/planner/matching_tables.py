@@ -229,10 +229,11 @@ class MatchingWriter(Writer):
 
         Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
         have reached it; and where trends are counted they are in integers, by at most one thing that they took. Where
-        neighbours are compared an extreme value stands beside each bit, which says nothing of numbers. Under SPAN
-        beginnings matter, which no guard behind the last event may tell apart; counts of trends by how many events
-        they took are products of polynomials there, and better kept by beginnings; so are values where windows overlap
-        much, for each of them is looked through, while trends that are kept are added up by pane.
+        neighbours are compared an extreme value stands beside each bit, and numbers of trends in trees by key; by what
+        trends took, there would be as many trees. Under SPAN beginnings matter, which no guard behind the last event
+        may tell apart; counts of trends by how many events they took are products of polynomials there, and better
+        kept by beginnings; so are values where windows overlap much, for each of them is looked through, while trends
+        that are kept are added up by pane.
         """
         tables = self.tables
         plain = self.query.query.semantics is Semantics.ANY and tables.gap < 0
@@ -251,7 +252,8 @@ class MatchingWriter(Writer):
                 and tables.span < 0
                 and all(are_apart(self.query.adjacent[pair]) for _, pair in self.predicate_numbers)
             )
-        asked = once and ((counted and not compares) or (tables.over_events and not tables.takings))
+        counted = counted and not (compares and tables.takings)
+        asked = once and (counted or (tables.over_events and not tables.takings))
         return plain and free and asked and only_single_events(tables) and len(tables.logged_slots()[0]) <= _BITS
 
     def _compared(self, source: object, pair: Pair) -> Compared:

@@ -306,16 +306,18 @@ VARIABLES = ("AB", "ABC", "AB", "AC", "AB", "AB", "xBy", "AB", "xBy", "xBy", "Ay
 
 
 def comparing(chance: random.Random, within: str, count: int = 8) -> str:
-    """Queries over events that compare neighbours, of all shapes."""
+    """Queries over events, and of how many trends there are, that compare neighbours, of all shapes."""
     found = []
     for number in chance.sample(range(len(SHAPES)), count):
         v, *pair = (chance.choice(VARIABLES[number]) for _ in range(3))
         conditions = [chance.choice(COMPARED).format(v=pair[0], w=pair[1])]
         if chance.random() < 0.4:
             conditions.append(chance.choice(COMPARED).format(v=v, w=v))
-        items = ", ".join(f"{item.format(v=v)} AS n{place}" for place, item in enumerate(chance.sample(ITEMS, 2)))
+        items = [f"{item.format(v=v)} AS n{place}" for place, item in enumerate(chance.sample(ITEMS, 2))]
+        items += ["COUNT(*)"] * (chance.random() < 0.5)
         found.append(
-            f"RETURN k, {items} PATTERN {SHAPES[number]} WHERE {' AND '.join(conditions)} GROUP-BY k {within};\n"
+            f"RETURN k, {', '.join(items)} PATTERN {SHAPES[number]} WHERE {' AND '.join(conditions)} "
+            f"GROUP-BY k {within};\n"
         )
     return "".join(found)
 
@@ -364,6 +366,12 @@ def test_compared_neighbours_cost_no_more_than_their_number() -> None:
         inside += lowest < value or value < highest[place + 1]
         lowest = min(lowest, value)
     assert row["n"] == inside
+    pairs = pa.table({"time": range(60_000), "type": ["A"] * 60_000, "a": [n % 2 - n // 2 * 2 for n in range(60_000)]})
+    text = "RETURN COUNT(EVENTS A) AS n, COUNT(*) PATTERN A{2,} WHERE A.a < NEXT(A).a WITHIN ALL"
+    before = time.process_time()
+    [row] = hamlet.run(hamlet.Workload.parse(text), pairs).rows()
+    assert time.process_time() - before < 5
+    assert (row["n"], row["count"]) == (60_000, 30_000)
 
 
 def test_what_is_compared_gets_its_type_while_windows_are_open() -> None:

@@ -263,6 +263,22 @@ cdef void lay_doors(Log* log, object doors, object tables, Interface owner) exce
         for place, (*door, targets) in enumerate(doors[word], log.door_first[word]):
             log.door[place].gate = log.gate_first[word] + gates[word].index(tuple(door))
             log.door[place].targets = targets
+    for place in range(log.members):
+        lay_way_gates(log, &log.member[place], gates, tables[log.member[place].query], owner)
+
+
+cdef void lay_way_gates(Log* log, Member* m, object gates, object table, Interface owner) except *:
+    """Which gates are a query's, and which one each of its ways reads."""
+    own = [place for place, (number, *_) in enumerate(gates[m.word], log.gate_first[m.word]) if number == m.query]
+    m.gates, m.gates_end = (own[0], own[0] + len(own)) if own else (0, 0)
+    way_gate = [-1] * (len(table.ways) + 1)
+    for _, _, begin, end in table.arrivals:
+        for way in range(begin, end):
+            if table.ways[way][2] >= 0:
+                gate = (m.query, m.base + m.way_slot[way], table.ways[way][2])
+                way_gate[way] = log.gate_first[m.word] + gates[m.word].index(gate)
+    m.way_gate = <int*> owner.hold(np.array(way_gate, np.int32))
+    log.orders |= m.tallies and m.gates < m.gates_end
 
 
 cdef void lay_key(Key* key, Program program, object columns, bint floating, Interface owner) except *:

@@ -1,8 +1,16 @@
 from libc.stdint cimport uint64_t
 
-from hamlet.kernel.operators.matching.tables cimport Core, Log, Table
+from hamlet.kernel.operators.matching.tables cimport Core, Gate, Log, Table
 
 
+cdef enum Fit:
+    NOT
+    FITS
+    FAILED
+
+cdef Fit fits_pair(
+    Core* k, const Table* t, const Gate* gate, const uint64_t* record, Py_ssize_t earlier, Py_ssize_t later
+) noexcept nogil
 cdef int check_keys(Core* k, const Log* log, const uint64_t* entry, Py_ssize_t row) noexcept nogil
 cdef int lay_gates(Core* k, const Table* t, const uint64_t* record, Py_ssize_t entries) noexcept nogil
 cdef int look_forwards_through(

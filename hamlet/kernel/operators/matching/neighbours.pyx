@@ -10,11 +10,13 @@ A *gate* is a slot and the predicate of a way that leaves it; a *door* leads fro
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport qsort
 from libc.string cimport memcmp, memcpy, memset
 
 from hamlet.kernel.expression cimport Column, evaluate_block, evaluate_value
 from hamlet.kernel.operators.matching.room cimport reserve_words
 from hamlet.kernel.operators.matching.tables cimport (
+    FOUND,
     LOG_HEAD,
     Core,
     Door,
@@ -30,12 +32,11 @@ from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, Predicate
 
 cdef enum:
     MOST_KEYS = 32
-    FOUND = 3            # words of what is found of an event for a search
 
-cdef enum Fit:
-    NOT
-    FITS
-    FAILED
+cdef struct Placed:      # an event by its keys
+    int64_t key
+    int32_t group
+    int32_t entry
 
 
 # ----------------------------------------------------------------------------------------------------- keys
@@ -112,7 +113,7 @@ cdef int lay_gates(Core* k, const Table* t, const uint64_t* record, Py_ssize_t e
     cdef const Log* log = t.log
     cdef Search* search
     cdef Gate* gate
-    cdef Py_ssize_t needed = 0, slots = 4, at
+    cdef Py_ssize_t needed = 0, slots = 4, at, placed
     cdef int number, each
     while slots < 2 * entries:
         slots *= 2
@@ -121,6 +122,9 @@ cdef int lay_gates(Core* k, const Table* t, const uint64_t* record, Py_ssize_t e
     for number in range(log.gate_first[log.words]):
         gate = &log.gate[number]
         needed += 2 * (gate.search_end - gate.search) * entries if gate.search_end > gate.search else entries
+    placed = needed + slots // 2
+    if log.orders:  # events to be ordered; of each search places, ranks, and how many an event may follow
+        needed += 2 * entries + log.searches * (2 * entries + 1)
     if reserve_words(k, &k.compared, &k.compared_words, needed + slots // 2):
         return OUT_OF_MEMORY
     at = slots // 2
@@ -137,7 +141,57 @@ cdef int lay_gates(Core* k, const Table* t, const uint64_t* record, Py_ssize_t e
         at += 2 * (gate.search_end - gate.search) * entries if gate.search_end > gate.search else entries
         for each in range(gate.search, gate.search_end):
             memset(best_of(gate, each, entries), 0, 2 * log.search[each].groups * sizeof(uint64_t))
+    for number in range(log.searches if log.orders else 0):
+        search = &log.search[number]
+        search.rank = <int32_t*> (k.compared + placed + 2 * entries + number * (2 * entries + 1))
+        search.below, search.first = search.rank + entries, search.rank + 2 * entries
+        order_keys(search, entries, <Placed*> (k.compared + placed))
     return NO_FAILURE
+
+
+cdef int compare_placed(const void* one, const void* other) noexcept nogil:
+    cdef const Placed* a = <const Placed*> one
+    cdef const Placed* b = <const Placed*> other
+    if a.group != b.group:
+        return 1 if a.group > b.group else -1
+    return (a.key > b.key) - (a.key < b.key)
+
+
+cdef void order_keys(Search* s, Py_ssize_t entries, Placed* placed) noexcept nogil:
+    """Order the events on the earlier side by their keys, and find how many of them each on the later may follow."""
+    cdef const int32_t* group
+    cdef const uint64_t* found = s.found
+    cdef Py_ssize_t at, count = 0, low, high, middle, own = 0
+    cdef int64_t key
+    for at in range(entries):
+        group = <const int32_t*> (found + FOUND * at + 2)
+        if group[0] >= 0:
+            placed[count].key = <int64_t> found[FOUND * at] if s.ordered else 0
+            placed[count].group, placed[count].entry = group[0], <int32_t> at
+            count += 1
+    qsort(placed, count, sizeof(Placed), compare_placed)
+    s.first[0] = 0
+    for at in range(count):
+        while own < placed[at].group:
+            own += 1
+            s.first[own] = <int32_t> at
+        s.rank[placed[at].entry] = <int32_t> at - s.first[own]
+    while own < s.groups:
+        own += 1
+        s.first[own] = <int32_t> count
+    for at in range(entries):
+        group = <const int32_t*> (found + FOUND * at + 2)
+        if group[1] < 0:
+            continue
+        low, high = s.first[group[1]], s.first[group[1] + 1]
+        key = <int64_t> found[FOUND * at + 1]
+        while low < high and s.ordered:
+            middle = (low + high) // 2
+            if placed[middle].key < key or (s.inclusive and placed[middle].key == key):
+                low = middle + 1
+            else:
+                high = middle
+        s.below[at] = <int32_t> high - s.first[group[1]]
 
 
 cdef inline uint64_t* best_of(const Gate* gate, int search, Py_ssize_t entries) noexcept nogil:
@@ -236,23 +290,30 @@ cdef Fit fits_any(
     Core* k, const Table* t, const Gate* gate, const uint64_t* record, Py_ssize_t at, bint forwards
 ) noexcept nogil:
     """Whether an entry may follow, or come before, any of the events in a gate: each is looked at."""
-    cdef const Log* log = t.log
-    cdef const Predicate* p = &k.query[gate.query].predicate[gate.predicate]
-    cdef const uint64_t* own = record + at * t.record_words
-    cdef const uint64_t* other
-    cdef Py_ssize_t i, where = 0
-    cdef int failed
+    cdef Py_ssize_t i, other
+    cdef Fit fit
     for i in range(gate.count):
-        other = record + gate.best[i] * t.record_words
-        point_at(log, other if forwards else own, gate.vector, p.vectors, k.vector)
-        point_at(log, own if forwards else other, gate.scalar, p.scalars, k.scalar)
-        failed = evaluate_block(&p.code, k.vector, 0, 1, k.scalar, 0, k.ranks, k.registers, &where)
-        if failed >= 0:
-            k.failed_query, k.failed_predicate, k.failed_place, k.failed_row = gate.query, gate.predicate, failed, -1
-            return FAILED
-        if k.registers[0].value[0]:
-            return FITS
+        other = <Py_ssize_t> gate.best[i]
+        fit = fits_pair(k, t, gate, record, other if forwards else at, at if forwards else other)
+        if fit != NOT:
+            return fit
     return NOT
+
+
+cdef Fit fits_pair(
+    Core* k, const Table* t, const Gate* gate, const uint64_t* record, Py_ssize_t earlier, Py_ssize_t later
+) noexcept nogil:
+    """Whether an entry may come right before another one, by a predicate without keys."""
+    cdef const Predicate* p = &k.query[gate.query].predicate[gate.predicate]
+    cdef Py_ssize_t where = 0
+    cdef int failed
+    point_at(t.log, record + earlier * t.record_words, gate.vector, p.vectors, k.vector)
+    point_at(t.log, record + later * t.record_words, gate.scalar, p.scalars, k.scalar)
+    failed = evaluate_block(&p.code, k.vector, 0, 1, k.scalar, 0, k.ranks, k.registers, &where)
+    if failed >= 0:
+        k.failed_query, k.failed_predicate, k.failed_place, k.failed_row = gate.query, gate.predicate, failed, -1
+        return FAILED
+    return FITS if k.registers[0].value[0] else NOT
 
 
 cdef void stand(const Log* log, Gate* gate, Py_ssize_t at, Py_ssize_t entries, bint forwards) noexcept nogil:

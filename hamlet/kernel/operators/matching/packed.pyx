@@ -60,7 +60,7 @@ cdef int count_packed(
         end = first
         while end < listed and log.member[log.listed[end]].word == word:
             m = &log.member[log.listed[end]]
-            if m.tallies:
+            if is_packed(m):
                 fields |= m.field
                 begin(&log.packing[log.listed[end]])
             end += 1
@@ -69,7 +69,7 @@ cdef int count_packed(
             changes = gather_changes(log, word, fields, record, stride, entries, k.taken + word, &defers)
         for i in range(first, end):
             m = &log.member[log.listed[i]]
-            if m.tallies and not lay_fields(&log.packing[log.listed[i]], &k.query[m.query]):
+            if is_packed(m) and not lay_fields(&log.packing[log.listed[i]], &k.query[m.query]):
                 fields &= ~m.field
         if fields and defers:
             make_steps(log, word, changes)
@@ -84,6 +84,11 @@ cdef int count_packed(
                 return -1
         first = end
     return left
+
+
+cdef inline bint is_packed(const Member* m) noexcept nogil:
+    """Whether numbers of a query may be fields of words."""
+    return m.tallies and m.gates == m.gates_end
 
 
 cdef inline void begin(Packing* s) noexcept nogil:

@@ -14,6 +14,7 @@ cdef struct Step:        # an event of the window, as trends of one query take i
     uint64_t step
     uint64_t starts      # SPAN: the slots of the start in which trends may begin
     int64_t time
+    Py_ssize_t entry     # of the log
     Py_ssize_t place     # of what is kept of it: a number for each of its states of the named variable
     int state            # that `slots` are of; -1 for several, or none
     int mark             # of its value

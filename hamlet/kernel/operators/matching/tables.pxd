@@ -36,6 +36,7 @@ cdef enum:
     REGISTER_BITS = 12   # of a hash choose a register
     REGISTER_WORDS = 512  # 2^12 registers of one byte
     FIRST_SET_WORDS = 1
+    FOUND = 3            # words of what is found of an event for a search
     MOST_MARKS = 15      # of a query whose numbers are fields of words (`packed`), besides that of none
 
 cdef extern from *:
@@ -163,6 +164,9 @@ cdef struct Member:      # a query that has its events in a log
     int column           # of the attribute that trends are grouped by, -1 for none
     uint64_t named       # the slots of the variable that they are grouped by
     int tallies          # 1 where trends are counted; else it is enough that there is one
+    int gates            # Log.gate[gates : gates_end] are its own
+    int gates_end
+    int* way_gate        # [ways] the gate that a way reads, -1 for none
 
 cdef struct Packing:     # numbers of a query in one window, as fields of words (`packed`)
     int width            # bits of a field
@@ -207,8 +211,11 @@ cdef struct Search:      # a comparison of neighbours, over the events of a wind
     int key[2]           # Log.key: of the earlier event from the first on, of the later one from the second on
     int word
     uint64_t taken[2]    # the slots that the earlier event, and the later one, are taken in
-    uint64_t* found      # [entries][3] both ordered keys, then the number of what must be equal; -1 for none
+    uint64_t* found      # [entries][FOUND] both ordered keys, then the numbers of what must be equal; -1 for none
     Py_ssize_t groups
+    int32_t* first       # [groups + 1] the places of a group's earlier events, ordered by key; where trends are counted
+    int32_t* rank        # [entries] the place of an earlier event in its group
+    int32_t* below       # [entries] how many of its group a later event may follow
 
 cdef struct Gate:        # events that stand in a slot, as a way that compares reads it
     uint64_t slot        # its bit
@@ -221,6 +228,7 @@ cdef struct Gate:        # events that stand in a slot, as a way that compares r
     uint64_t stamp
     uint64_t* best       # of each search [groups][2] a stamp, and the key that is compared most easily; or entries
     Py_ssize_t count     # of entries
+    uint64_t* tree       # of each search [entries] a stamp and a number of trends (`compared`)
 
 cdef struct Door:        # a way that compares
     int gate
@@ -261,6 +269,7 @@ cdef struct Log:         # queries whose events are logged together (`logs`)
     int* twice           # [words] whether an event may be taken in a slot and in a lower one that a way leads to
     uint64_t* bound      # [classes][2 * words] what events may be bound in, and the slots that they empty
     int searches         # where neighbours are compared (`neighbours`)
+    int orders           # 1 where trends of some of these are counted
     Search* search
     Key* key
     Gate* gate

@@ -4,7 +4,7 @@ A *mark* says what trends took so far. Of a first or last value mark 0 says that
 no value, and the others are the values in the order in which they come; of a count the mark is the count. Every slot
 has a vector, a number of trends for each mark, that goes with the events (`passes`). By a first or last value trends
 are split, unless there are few values or numbers so long that a product costs more than a vector; what SPAN allows is
-counted in `lengths`.
+counted in `lengths`, and trends of compared neighbours in `compared`.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -12,6 +12,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport bit_length, limbs_add, limbs_bits, limbs_increment, limbs_nonzero
+from hamlet.kernel.operators.matching.compared cimport TOO_LONG, compared_words, follow_compared
 from hamlet.kernel.operators.matching.lengths cimport count_within, lay_blocks
 from hamlet.kernel.operators.matching.marks cimport MOST_GROUPS, TAKEN, VALUED
 from hamlet.kernel.operators.matching.passes cimport FIRST_VALUE, NO_VALUE, Step, Tally, add_marks, follow, retrace
@@ -35,6 +36,7 @@ cdef extern from *:
 
 cdef enum:
     HEAD_ROOM = 8        # bits of a total besides those of the trends that stand in one slot
+    FIRST_WIDTH = 2      # of numbers that may turn out short
     FEW_MARKS = 16       # vectors of fewer numbers cost less than a second pass
 
 cdef struct Values:      # of the variable that trends are grouped by, numbered
@@ -68,9 +70,9 @@ cdef int count_trends(
     cdef Found found
     cdef Step* step
     cdef const Table* t = &k.query[m.query]
-    cdef Py_ssize_t at, words = sizeof(Step) // sizeof(uint64_t), vectors
-    cdef int failure
-    cdef bint counts
+    cdef Py_ssize_t at, words = sizeof(Step) // sizeof(uint64_t)
+    cdef int failure, widest
+    cdef bint counts, compares = m.gates < m.gates_end
     y.member, y.table = m, t
     y.taking = &t.taking[0] if t.takings else NULL
     counts = y.taking != NULL and y.taking.function == COUNT
@@ -93,42 +95,68 @@ cdef int count_trends(
     y.marks = values.marks
     if counts:
         y.marks = <int> min(found.named, MOST_GROUPS + 1 if y.taking.most < 0 else y.taking.most) + 1
-    y.width = <int> ((found.bits + HEAD_ROOM) // 64 + 1)
+    widest = <int> ((found.bits + HEAD_ROOM) // 64 + 1)
+    y.width = min(widest, <int> FIRST_WIDTH) if compares else widest
     y.starts = m.state_slots[0] if t.span >= 0 else 0
     y.rows = 1
     y.splits = y.taking != NULL and not counts and t.span < 0 and y.marks >= max(y.width, FEW_MARKS)
     y.depth = 1 if y.splits else y.marks
-    y.stride = y.depth * <Py_ssize_t> y.width
     at += found.steps * words
+    while True:
+        failure = add_up(k, log, &y, p, entries, at, &found, widest)
+        if failure != TOO_LONG:
+            break
+        y.width = min(2 * y.width, widest)
+    values.value = k.tally + values.slots // 2
+    return failure if failure else append_tally(k, &y, values.value, log, key, window)
+
+
+cdef int add_up(
+    Core* k, const Log* log, Tally* y, const Partition* p, Py_ssize_t entries, Py_ssize_t at, const Found* found,
+    int widest
+) noexcept nogil:
+    """Find the totals, in numbers of a width, of at most `widest`; what has been gathered ends at the word `at`.
+
+    Returns a Failure, or TOO_LONG where the numbers need more words.
+    """
+    cdef const Member* m = y.member
+    cdef const Table* t = y.table
+    cdef Step* step
+    cdef Py_ssize_t vectors, room = 0
+    cdef bint counts = y.taking != NULL and y.taking.function == COUNT
+    cdef int failure = NO_FAILURE
+    y.stride = y.depth * <Py_ssize_t> y.width
     vectors = (m.slots + t.states) * y.stride
     if t.span >= 0:
         vectors = (1 + m.slots) * (m.slots + t.states) * y.stride + 2 * m.slots * y.width
+    if m.gates < m.gates_end:
+        room = compared_words(log, y, entries, found.steps)
     if reserve_words(
         k, &k.tally, &k.tally_words,
-        at + vectors + y.stride + (y.marks + 1 + (found.places if y.splits else 0)) * <Py_ssize_t> y.width,
+        at + vectors + room + y.stride + (y.marks + 1 + (found.places if y.splits else 0)) * <Py_ssize_t> y.width,
     ):
         return OUT_OF_MEMORY
-    step = <Step*> (k.tally + at - found.steps * words)  # it may have moved
-    values.value = k.tally + values.slots // 2
+    step = <Step*> (k.tally + at) - found.steps  # it may have moved
     y.total = k.tally + at
     y.number = y.total + y.marks * <Py_ssize_t> y.width
     y.nothing = y.number + y.width
     y.standing = y.nothing + y.stride
     y.pending = y.standing + vectors - (1 if t.span < 0 else 1 + m.slots) * t.states * y.stride
     y.kept = y.standing + vectors
-    memset(y.total, 0, (y.standing + vectors - y.total) * sizeof(uint64_t))
+    memset(y.total, 0, (y.standing + vectors + room - y.total) * sizeof(uint64_t))
     if t.span >= 0:
-        failure = count_within(k, &y, step, found.steps)
-    elif y.splits:
-        failure = split(k, &y, step, found.steps)
+        return count_within(k, y, step, found.steps)
+    if y.splits:
+        return split(k, y, step, found.steps)
+    begin(y, m.state_slots[0])
+    y.used = 1 if y.taking == NULL or counts else FIRST_VALUE
+    y.overwrites = y.taking != NULL and y.taking.function != FIRST
+    if m.gates < m.gates_end:
+        failure = follow_compared(k, y, log, p.lineage.record, entries, step, found.steps, widest, y.standing + vectors)
     else:
-        begin(&y, m.state_slots[0])
-        y.used = 1 if y.taking == NULL or counts else FIRST_VALUE
-        y.overwrites = y.taking != NULL and y.taking.function != FIRST
-        follow(&y, step, found.steps)
-        end(&y, m.finals)
-        failure = NO_FAILURE
-    return failure if failure else append_tally(k, &y, values.value, log, key, window)
+        follow(y, step, found.steps)
+    end(y, m.finals)
+    return failure
 
 
 cdef void begin(const Tally* y, uint64_t slots) noexcept nogil:
@@ -183,6 +211,7 @@ cdef void gather(
         if slots or emptied:
             step.slots, step.emptied, step.step, step.time = slots, emptied, entry[1], <int64_t> entry[0]
             step.state, step.mark, step.place, step.counts = -1, 0, found.places, at >= first
+            step.entry = at
             fan = once = 0
             while left:
                 state = m.slot_state[ctzll(left)]
