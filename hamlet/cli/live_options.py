@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli.options import Input, inputs_of
+from hamlet.cli.options import Input, Place, inputs_of
 
 SCHEMES = ("tcp://", "unix:", "kafka://")
 LIVE_OPTIONS = (
@@ -22,9 +22,7 @@ LIVE_OPTIONS = (
     click.option("--clock", is_flag=True, help="Let the wall clock move time once no event has come for --idle."),
     click.option("--idle", metavar="DURATION", default="5 s", show_default=True, help="How long --clock waits."),
     click.option("--columns", metavar="NAME,NAME", help="The columns of CSV without a header."),
-    click.option(
-        "--checkpoint", metavar="DIR", type=click.Path(), help="Save place and state there, and go on from them."
-    ),
+    click.option("--checkpoint", metavar="DIR", type=Place(), help="Save place and state there, and go on from them."),
     click.option("--every", metavar="DURATION", default="10 s", show_default=True, help="How often to save."),
     click.option("--http", metavar="HOST:PORT", help="Serve /metrics, /health and a page about the run."),
 )

@@ -14,6 +14,16 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 WORKLOAD = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase")
 
 
+class Place(click.Path):
+    """A file, folder or URL that has a name: ``"$UNSET"`` is not the folder where a command runs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name, as the user gives it."""
+        if value == "":
+            self.fail("it is empty; name a place", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Files(click.Argument):
     """A file, or files, of any notation that is registered."""
 
@@ -69,6 +79,7 @@ def input_option(
         "-i",
         "source",
         metavar=metavar,
+        type=Place(),
         multiple=True,
         callback=_inputs,
         required=required,
@@ -112,6 +123,7 @@ OUTPUT = click.option(
     "-o",
     "outputs",
     metavar="DIR|-|URL",
+    type=Place(),
     multiple=True,
     help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
     "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "

@@ -23,6 +23,7 @@ from hamlet.cli.options import (
     READING_OPTIONS,
     REPORT,
     Input,
+    Place,
     inputs_of,
     max_memory_option,
     with_options,
@@ -274,6 +275,7 @@ class _Sql(click.Command):
         "-i",
         "source",
         metavar="[NAME=]PATH|-",
+        type=Place(),
         multiple=True,
         help="A table: a Parquet, CSV or JSON lines file, a folder of them, or a pattern such as 'logs/*.csv'; may be "
         "repeated. Without a name it is the one table that the text reads and does not define. - is standard input.",

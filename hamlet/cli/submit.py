@@ -31,6 +31,7 @@ from hamlet.cli.options import (
     TIMEZONE,
     WHERE,
     Input,
+    Place,
     input_option,
     lateness_option,
     max_memory_option,
@@ -44,7 +45,7 @@ from hamlet.frontend.files import text_of_file
 _OF_BATCHES = ("overwrite", "balance", "products", "semijoin", "report", "trace", "since", "until")
 _STREAM_OPTIONS = (
     click.option("--stream", is_flag=True, help="Go on as files are added to the input folder."),
-    click.option("--checkpoint", metavar="DIR", help="Where a --stream keeps its place and its state."),
+    click.option("--checkpoint", metavar="DIR", type=Place(), help="Where a --stream keeps its place and its state."),
     lateness_option(" Of a --stream."),
     option("late", " Of a --stream."),
     click.option("--trigger", metavar="INTERVAL", help="Time between micro-batches of a --stream: '10 seconds'."),
@@ -91,7 +92,12 @@ _STREAM_OPTIONS = (
 @with_options(
     input_option(" Or any URL that Spark can read.", metavar="PATH|URL", required=True),
     click.option(
-        "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
+        "--output",
+        "-o",
+        metavar="DIR",
+        type=Place(),
+        required=True,
+        help="A new directory that every machine of the cluster sees.",
     ),
     WHERE,
     *PERIOD_OPTIONS,

@@ -90,6 +90,8 @@ REFUSED = [
     ("run", "w.sase", "e.parquet", "--delimiter ;", "is for CSV"),
     ("monitor", "p.mfotl", "e.parquet", "--delimiter ;", "is for CSV"),
     ("monitor", "s.lola", "e.jsonl", "--delimiter ;", "is for CSV"),
+    *(("run", "w.sase", "e.csv", f"{option}=", "it is empty") for option in ("--input", "--output", "--checkpoint")),
+    ("submit", "w.sase", "e.csv", "--output=", "it is empty"),
     *(("why", file, "e.csv", f"--row {{}} {option}", said) for file, option, said in (
         ("p.mfotl", "--null-keys drop", "is for workloads of trend queries"),
         ("p.mfotl", "--start 0", "is for stream specifications"),
