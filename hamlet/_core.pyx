@@ -624,7 +624,7 @@ cdef class Kernel(Interface):
                 whole = tries_whole(k)
             k.maps.tries = batch.end >= k.maps_from
             if k.maps.tries:
-                prepare_maps(k)
+                prepare_maps(k, batch.rows, batch.end)
             with nogil:
                 if whole:
                     failure = process_portions(k, area, &batch, place, at, orders, until)

@@ -33,6 +33,8 @@
 #define LIVE_KIND(event) ((event) & 63)
 #define LIVE_PLACE(event) ((event) >> 6)
 
+#define LIVE_END 255u /* of an event that is the last one of its time; else 0 */
+
 /* Of a window: its counts and sums may need 64 bits, they are below 2^31, its extrema are small as well */
 enum { LIVE_LARGE, LIVE_SMALL, LIVE_SMALL_RANKS };
 enum { LIVE_COUNTS, LIVE_INTEGERS, LIVE_DOUBLES, LIVE_RANKS }; /* what a plane holds */

@@ -43,13 +43,14 @@ LANE_INLINE void live_small_store(LANE_INTS *result, live_ints sum, const int ho
 #define PLANES_BEGIN(a, lanes, whole) ((a) - (lanes))
 #define PLANES_JOIN(a, b, lanes, holds, whole) live_small_join(a, b, lanes, holds)
 #define PLANES_BIND(a, trends, value, lanes, holds, whole) live_small_bind(a, trends, (value).i, lanes, holds)
+#define PLANES_TIMES(a, repeat) (a)
 #define PLANES_STORE(result, sum, holds) live_small_store(result, sum, holds)
 #include "active_queries_planes.h"
 
 /* As live_window for eight lanes; small: what holds of the numbers of the window (active_queries.h). */
 static uint64_t live_window_halves(
-    const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs, int small,
-    lanes_word *trends, lanes_word *result, lanes_word *cells, int goes_on
+    const live_chunk *c, const int32_t *kind, const uint8_t *ends, const lanes_word *times, long n, const lanes_word *x,
+    long inputs, int small, lanes_word *trends, lanes_word *result, lanes_word *cells, int goes_on
 ) {
     const LANE_INTS low = {1, 2, 4, 8}, high = {16, 32, 64, 128};
     LANE_INTS *to = (LANE_INTS *)result;
@@ -57,7 +58,7 @@ static uint64_t live_window_halves(
     (void)cells, (void)goes_on; /* who asks for them takes lanes of 64 bits */
     int lean = !(c->edges & LIVE_EDGE(0, 0)); /* no event follows another one like it at the beginning of a pattern */
 #define PLANES(slots, edges, sums, ranks, ties) \
-    live_small_planes(c, kind, ends, n, x, inputs, low, to, 2, NULL, 0, slots, edges, sums, ranks, 1, ties)
+    live_small_planes(c, kind, ends, NULL, n, x, inputs, low, to, 2, NULL, 0, slots, edges, sums, ranks, 1, ties, 0)
 #define TIES(slots, edges, sums, ranks) \
     if (ends) PLANES(slots, edges, sums, ranks, 1); else PLANES(slots, edges, sums, ranks, 0)
 #define GRAPH(slots, edges) switch (c->shape) { \
@@ -79,9 +80,11 @@ static uint64_t live_window_halves(
 #undef GRAPH
 #undef TIES
 #undef PLANES
-    some = LANES_NAME(live_part)(c, kind, ends, n, x, inputs, low, (LANE_INTS *)trends, to, 2, NULL, 0);
+    some = LANES_NAME(live_part)(c, kind, ends, times, n, x, inputs, low, (LANE_INTS *)trends, to, 2, NULL, 0);
     if (c->lanes <= 4) return some;
-    return some | LANES_NAME(live_part)(c, kind, ends, n, x, inputs, high, (LANE_INTS *)trends, to + 1, 2, NULL, 0) << 4;
+    return some | LANES_NAME(live_part)(
+        c, kind, ends, times, n, x, inputs, high, (LANE_INTS *)trends, to + 1, 2, NULL, 0
+    ) << 4;
 }
 
 static const lanes_machine live_machine_halves = {.width = 8, .window = live_window_halves};

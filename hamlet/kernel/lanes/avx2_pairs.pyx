@@ -11,6 +11,7 @@ cdef extern from *:
     #ifdef LANES_TARGETS
     #pragma GCC push_options
     #pragma GCC target("avx2,fma")
+    #define LANES_FEW_SHAPES
     #define LANES_WIDTH 2
     #define LANES_SUFFIX 2_better
     #include "lanes_body.h"

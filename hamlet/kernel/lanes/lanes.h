@@ -108,8 +108,9 @@ typedef struct {
     /* what all n events of a window come to in a chunk of live lanes, and in which lanes there is a trend; small: what
      * holds of its numbers (active_queries.h); cells: where those at its end are written, [planes][slots][width], or null;
      * goes_on: whether those before it stand there */
-    uint64_t (*window)(const live_chunk *, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x,
-                       long inputs, int small, lanes_word *trends, lanes_word *result, lanes_word *cells, int goes_on);
+    uint64_t (*window)(const live_chunk *, const int32_t *kind, const uint8_t *ends, const lanes_word *times, long n,
+                       const lanes_word *x, long inputs, int small, lanes_word *trends, lanes_word *result,
+                       lanes_word *cells, int goes_on);
     /* set the bits of the lanes with trends that an event extends, some of which are known; pane: a map that is under
      * way, or null */
     void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *pane,

@@ -121,8 +121,8 @@ cdef extern from "lanes.h" nogil:
         void (*kill)(const Shape*, const LaneProgram*, Word* cells) noexcept nogil
         void (*write)(const Shape*, const LaneProgram*, Word* cells, int plain, const Word* sums) noexcept nogil
         uint64_t (*window)(
-            const LiveChunk*, const int32_t* kind, const uint8_t* ends, long n, const Word* x, long inputs,
-            int small, Word* trends, Word* result, Word* cells, int goes_on
+            const LiveChunk*, const int32_t* kind, const uint8_t* ends, const Word* times, long n, const Word* x,
+            long inputs, int small, Word* trends, Word* result, Word* cells, int goes_on
         ) noexcept nogil
         void (*find)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* pane, uint64_t* found
@@ -164,6 +164,7 @@ cdef extern from "lanes.h" nogil:
     const int LIVE_INTEGERS
     const int LIVE_DOUBLES
     const int LIVE_RANKS
+    const int LIVE_END
     const int LIVE_LARGE
     const int LIVE_SMALL
     const int LIVE_SMALL_RANKS

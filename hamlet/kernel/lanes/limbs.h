@@ -20,7 +20,7 @@
 #define LIMB_FACTOR 11 /* bits of a factor by which carried limbs may be multiplied at once */
 #define LIMB_PIECE 11  /* bits of the pieces of a larger one */
 #define LIMB_PIECES 6  /* of 64 bits */
-#define LIMB_MAP_BITS 57 /* of the numbers of a map in words: two limbs, the higher one with the sign */
+#define LIMB_MAP_BITS 53 /* of the numbers of a map, which are found as doubles, and are two limbs */
 #define LIMB_MAPS 8 /* that are done at once, at most */
 #define LIMB_MAP_LIMBS 3 /* that such a map makes of a number more than it has */
 

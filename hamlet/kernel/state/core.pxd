@@ -298,6 +298,7 @@ cdef struct Maps:        # what takes events of a pane at once as a map from cel
     bint tries           # whether the batch under way is large enough
     bint fits            # whether the queries allow it
     int classes          # for so many classes this was found out
+    int32_t often[64]    # [classes] events of each in a sample
     int64_t within       # of all queries
     int64_t slide
     ActiveQueries every    # all queries, from each of their cells

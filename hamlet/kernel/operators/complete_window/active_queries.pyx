@@ -5,10 +5,11 @@ The tables are those of ``active_queries.h``. What they cannot say makes a kerne
 with too many cells, one that reads a cell twice for one event, or an event that is bound to two variables in one cell.
 """
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
+from hamlet.kernel.cells cimport bit_length
 from hamlet.kernel.lanes.lanes cimport (
     LANES_WIDEST as WIDEST,
     LIVE_APART,
@@ -59,6 +60,7 @@ cdef struct Lane:
     int live             # slots in which there may be trends
     bint apart           # whether its edges are not those of LIVE_THREE, in a map
     uint64_t kinds       # bits of the classes whose events do something to it, where cells are asked for
+    int often            # bits of the number of these in a sample
     int at[LIVE_SLOTS]   # where each of the query's slots stands, the nearer to the start the earlier; -1: nowhere
 
 cdef struct Bind:        # an input, and the bits of the lanes that it goes into, by slot
@@ -109,6 +111,8 @@ cdef bint choose(Core* k, ActiveQueries* chosen, Purpose purpose) noexcept nogil
                     for i in range(entries.first[query], entries.first[query + 1]):
                         lane[lanes].kinds |= <uint64_t> 1 << entries.kind[i]
                 lanes += 1
+        for i in range(lanes):
+            lane[i].often = frequency(k, lane[i].kinds)
         qsort(lane, lanes, sizeof(Lane), precedes)
         fit = fit and fill_all(k, chosen, lane, lanes, &entries, draft, purpose)
     free(lane)
@@ -225,11 +229,11 @@ cdef inline bint stand_together(const Lane* one, const Lane* other) noexcept nog
 
 
 cdef inline const Machine* live_machine(const Core* k, int lanes, Purpose purpose) noexcept nogil:
-    """The loops for so many lanes; where cells are asked for, they have 64 bits."""
+    """The loops for so many lanes; where cells are asked for, they have 64 bits, and the widest vectors are fastest."""
     if k.band[0].narrow:
         return k.band[0].machine
     if purpose != OF_WINDOWS:
-        return machine_within(lanes, k.widest)
+        return machine_within(WIDEST, k.widest)
     return live_machine_within(lanes, k.band[0].exact, k.widest)
 
 
@@ -347,8 +351,21 @@ cdef inline int slot_of(const Core* k, const Band* band, int query, const Source
     return LIVE_START if source.guards < 0 else band.start[k.lane_of[query] * band.sets + source.guards]
 
 
+cdef inline int frequency(const Core* k, uint64_t kinds) noexcept nogil:
+    """How often there is an event of some classes, as far as that matters."""
+    cdef int kind
+    cdef int64_t events = 0
+    for kind in range(k.classes if kinds else 0):
+        if kinds >> kind & 1:
+            events += k.maps.often[kind]
+    return bit_length(events)
+
+
 cdef int precedes(const void* a, const void* b) noexcept nogil:
-    """The order of lanes: those that need as much stand side by side, by and large as they came."""
+    """The order of lanes: those that need as much stand side by side, by and large as they came.
+
+    First come those with the most events, so that for these the others need not be looked at.
+    """
     cdef const Lane* one = <const Lane*> a
     cdef const Lane* other = <const Lane*> b
     cdef int i
@@ -356,6 +373,8 @@ cdef int precedes(const void* a, const void* b) noexcept nogil:
         return one.group - other.group
     if (one.column < 0) != (other.column < 0):
         return 1 if one.column >= 0 else -1
+    if one.often != other.often:
+        return other.often - one.often
     for i in range(2, -1, -1):
         if one.forms[i] != other.forms[i]:
             return one.forms[i] - other.forms[i]
@@ -415,12 +434,12 @@ cdef bint fill(
         for _plane in range(place):
             if planes == LIVE_PLANES:
                 return False
-            chunk.live.plane[planes].holds = LIVE_COUNTS if planes == 0 else (
-                LIVE_INTEGERS if form == 0 else LIVE_DOUBLES if form == 1 else LIVE_RANKS
+            chunk.live.plane[planes].holds = LIVE_COUNTS if planes == 0 else LIVE_RANKS if form == 2 else (
+                LIVE_INTEGERS if form == 0 and purpose != OF_MAPS else LIVE_DOUBLES
             )
             planes += 1
     chunk.live.planes = planes
-    chunk.live.whole = chunk.before[1] > 0
+    chunk.live.whole = chunk.before[1] > 0 and purpose != OF_MAPS
     for number in range(chunk.lanes):
         chunk.query[number], chunk.column[number] = lane[number].query, lane[number].column
         chunk.cells[number] = lane[number].slots
@@ -549,7 +568,8 @@ cdef bint bind(
             continue
         plane = band.place[lane * band.places + i]
         form = plane_form(band, plane)
-        input.column, input.of, input.floating = c.column, input_of(c, form < 2), form == 1
+        input.column, input.of = c.column, input_of(c, form < 2)
+        input.floating = form == 1 or form == 0 and not chunk.live.whole
         plane = chunk.before[form] + plane_ordinal(band, plane)
         number = 0
         while number < chosen.loads and (

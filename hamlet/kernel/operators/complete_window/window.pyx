@@ -15,7 +15,7 @@ is that of ``blocks``) the window is left to blocks and graphlets, and nothing h
 for.
 """
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, fabs
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -26,6 +26,7 @@ from hamlet.kernel.lanes.lanes cimport (
     LANES_NUMBER,
     LANES_SUM,
     LANES_WIDEST as WIDEST,
+    LIVE_END,
     LIVE_EVENT,
     LIVE_KIND,
     LIVE_LARGE,
@@ -47,7 +48,7 @@ from hamlet.kernel.lanes.lanes cimport (
 from hamlet.kernel.operators.complete_window.active_queries cimport OF_WINDOWS, choose, free_chosen
 from hamlet.kernel.operators.complete_window.row_buffer cimport free_held, hold, make_held
 from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
-from hamlet.kernel.operators.simd.step cimport load_input
+from hamlet.kernel.operators.simd.step cimport join_inputs, load_input
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event, tied
 from hamlet.kernel.state.core cimport (
@@ -72,7 +73,6 @@ cdef extern from *:
     int ctzll "__builtin_ctzll"(unsigned long long) noexcept nogil
 
 cdef enum:
-    MOST_EVENTS = 256    # of a window
     LONG = 8             # events of a burst for which a step of its own is not too much
     SETS = 1 << 10       # of classes, as many as are told apart
     PROBES = 8
@@ -219,23 +219,29 @@ cdef int take_window(
     cdef ActiveQueries* chosen
     cdef int32_t kind[MOST_EVENTS]
     cdef uint8_t ends[MOST_EVENTS]
-    cdef Py_ssize_t i, runs = 1
+    cdef Steps steps
+    cdef const Word* times = NULL
+    cdef Py_ssize_t i, runs = 1, takes = n
     cdef int number
     cdef int64_t bits
     cdef double weight
-    cdef bint ties = False, near
+    cdef Py_ssize_t ties = 0
+    cdef bint near, merges
     done[0] = False
     if n > MOST_EVENTS:
         return NO_FAILURE
     for i in range(n):
         kind[i] = LIVE_EVENT(event[i].kind, i)
         kinds |= <uint64_t> 1 << event[i].kind
-        ends[i] = True
+        ends[i] = LIVE_END
         if i:
             runs += event[i].kind != event[i - 1].kind
-            ends[i - 1] = not tied(&event[i], orders)
-            ties = ties or not ends[i - 1]
-    if n > LONG * runs or (k.states and not is_closed(k, key, window)):
+            if tied(&event[i], orders):
+                ends[i - 1] = 0
+                ties += 1
+                takes -= event[i].kind == event[i - 1].kind
+    merges = not k.band[0].exact and MANY_TIES * ties > n
+    if (takes if merges else n) > LONG * runs or (k.states and not is_closed(k, key, window)):
         return NO_FAILURE
     chosen = chosen_for(k, kinds)
     bits = bits_of_counts(k, chosen, kind, n)
@@ -252,8 +258,14 @@ cdef int take_window(
         if kinds & w.starting[number]:
             k.windows += k.band[number].queries
             k.work[COMPLETE_WINDOW].windows += k.band[number].queries
+    if merges:
+        merge_steps(chosen, event, n, orders, True, w.input, &steps)
+        n, times = steps.count, steps.times
+        for i in range(n):
+            kind[i] = LIVE_EVENT(steps.kind[i], i)
+            ends[i] = LIVE_END if i + 1 == n or steps.step[i + 1] != steps.step[i] else 0
     return compute(
-        k, chosen, kind, ends if ties else NULL, n, size_of_numbers(k, bits, weight, near), key, window
+        k, chosen, kind, ends if ties else NULL, times, n, size_of_numbers(k, bits, weight, near), key, window
     )
 
 
@@ -357,9 +369,46 @@ cdef inline double load_integers(
     return 0
 
 
+cdef void merge_steps(
+    const ActiveQueries* chosen, const Event* event, Py_ssize_t n, const int64_t* orders, bint merges, Word* x,
+    Steps* steps
+) noexcept nogil:
+    """List events: if it `merges`, those of one class and step as one. What they bring to sums are doubles."""
+    cdef Py_ssize_t i, j
+    cdef int32_t step = 0
+    cdef double size
+    cdef int number, loads = chosen.loads
+    cdef Word* to
+    cdef Word* of = x
+    steps.kinds = steps.count = 0
+    for i in range(n):
+        if i and not tied(&event[i], orders):
+            step += 1
+        size = 0
+        for number in range(loads):
+            if chosen.load[number].floating:
+                size = max(size, fabs(of[number].d))
+        j = steps.count - 1
+        while merges and j >= 0 and steps.step[j] == step and steps.kind[j] != event[i].kind:
+            j -= 1
+        if merges and j >= 0 and steps.step[j] == step:
+            steps.times[j].d += 1
+            steps.weight[j] += size
+            join_inputs(chosen.load, loads, x + j * loads, of)
+        else:
+            j = steps.count
+            to = x + j * loads
+            steps.count += 1
+            steps.kinds |= <uint64_t> 1 << event[i].kind
+            steps.kind[j], steps.step[j], steps.times[j].d, steps.weight[j] = event[i].kind, step, 1, size
+            for number in range(loads if i > j else 0):
+                to[number] = of[number]
+        of += loads
+
+
 cdef int compute(
-    Core* k, ActiveQueries* chosen, const int32_t* kind, const uint8_t* ends, Py_ssize_t n, int small, int64_t key,
-    int64_t window,
+    Core* k, ActiveQueries* chosen, const int32_t* kind, const uint8_t* ends, const Word* times, Py_ssize_t n,
+    int small, int64_t key, int64_t window,
 ) noexcept nogil:
     """Take the events of a window; its rows are held, or appended where they are in no order. Returns a Failure."""
     cdef CompleteWindows* w = &k.whole
@@ -376,7 +425,7 @@ cdef int compute(
         if chunk.halves:
             k.reached[INT32] += small != LIVE_LARGE and chunk.live.shape >= 0
         some = chunk.machine.window(
-            &chunk.live, kind, ends, n, w.input, chosen.loads, small, w.trends, result + chunk.place, NULL, False
+            &chunk.live, kind, ends, times, n, w.input, chosen.loads, small, w.trends, result + chunk.place, NULL, False
         )
         if w.ordered:
             some &= chunk.unlisted

@@ -17,11 +17,11 @@ Contract
 --------
 **Which events.** The queries of the kernel are all in bands of the same windows; bursts are short, for others one step
 per burst is cheaper.
-**Numbers** of a map are plain: integers below 2^LIMB_MAP_BITS, or doubles below 2^LANES_PLAIN_BITS without exponents.
-A value that does not fit ends what is taken.
+**Numbers** of a map are plain: doubles below 2^LANES_PLAIN_BITS without exponents, or, where they are exact, doubles that
+hold integers below 2^LIMB_MAP_BITS. A value that does not fit ends what is taken.
+**Steps.** All events of a step read the same cells, so those of one class are one, of which there are several.
 """
 
-from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -32,6 +32,7 @@ from hamlet.kernel.lanes.lanes cimport (
     LANES_WIDEST as WIDEST,
     LIMB_MAP_BITS,
     LIMB_MAPS,
+    LIVE_END,
     LIVE_EVENT,
     LIVE_LARGE,
     LIVE_PLANES,
@@ -51,7 +52,7 @@ from hamlet.kernel.lanes.lanes cimport (
     plane_ordinal,
 )
 from hamlet.kernel.operators.complete_window.active_queries cimport OF_CELLS, OF_MAPS, choose, free_chosen
-from hamlet.kernel.operators.complete_window.window cimport load_window
+from hamlet.kernel.operators.complete_window.window cimport MANY_TIES, MOST_EVENTS, Steps, load_window, merge_steps
 from hamlet.kernel.operators.simd.blocks cimport in_lanes, measure, reach
 from hamlet.kernel.operators.simd.limbs cimport fold_limbs, reserve_sums
 from hamlet.kernel.operators.simd.panes cimport cells_of, end_map, leave_plain, list_cohorts
@@ -67,38 +68,43 @@ from hamlet.kernel.state.core cimport (
     Core,
     LaneGroup,
     Maps,
+    kind_of,
     take_own,
     take_own_spare,
 )
 
 cdef enum:
-    MOST_EVENTS = 256  # that are mapped at once
     FEW_COHORTS = 3    # that cost less than a map, if each of them takes the events
+    SAMPLE = 1 << 12   # events of a batch that say which classes are frequent
     FEWEST = 4         # events for which cells are brought into registers
 
-cdef struct Taken:       # the events of some classes, as loops take them
+cdef struct Taken:       # those of some classes, as loops take them
     uint64_t kinds
     Py_ssize_t events
     bint tie             # whether a step has several
+    bint merged          # whether many have, or several events are one
     int32_t event[MOST_EVENTS]
-    uint8_t end[MOST_EVENTS]  # whether a step ends there
+    uint8_t end[MOST_EVENTS]  # LIVE_END where a step ends, or 0
 
 
 # ------------------------------------------------------------------------------------------------ tables
 
-cdef void prepare_maps(Core* k) noexcept nogil:
-    """Find out whether events can be mapped, when all classes of a batch are registered.
+cdef void prepare_maps(Core* k, const int32_t* rows, Py_ssize_t n) noexcept nogil:
+    """Find out whether events can be mapped, when all classes of a batch of n rows are registered.
 
     Where there is no memory for it, they cannot.
     """
     cdef Maps* m = &k.maps
     cdef int number, kind, slots = 0
+    cdef Py_ssize_t i
     if m.classes == k.classes:
         return
     forget_maps(k)
     m.classes = k.classes
     if not suits(k):
         return
+    for i in range(min(n, SAMPLE)):
+        m.often[kind_of(k, i if rows == NULL else rows[i])] += 1
     m.within, m.slide = k.band[0].within, k.band[0].slide
     m.every.kinds = m.alone.kinds = ~(<uint64_t> 0)
     m.starting = <uint64_t*> calloc(k.bands, sizeof(uint64_t))
@@ -361,11 +367,9 @@ cdef bint few_cohorts(const Core* k) noexcept nogil:
 cdef Py_ssize_t go_on(Core* k, const Event* event, Py_ssize_t n, const int64_t* orders) noexcept nogil:
     """Let the first of n events take effect in all windows, as many as leave their doubles plain; returns how many."""
     cdef Maps* m = &k.maps
-    cdef int32_t kind[MOST_EVENTS]
-    cdef int32_t step[MOST_EVENTS]
-    cdef uint64_t kinds
+    cdef Steps steps
     cdef Block* block
-    cdef Py_ssize_t count = count_for_all(k, event, n, orders, kind, step, &kinds)
+    cdef Py_ssize_t count = count_for_all(k, event, n, orders, &steps)
     cdef int number
     cdef int64_t most = 0, cohort
     if count == 0:
@@ -385,48 +389,49 @@ cdef Py_ssize_t go_on(Core* k, const Event* event, Py_ssize_t n, const int64_t* 
             m.cohort[number] = NULL
             if block != NULL and block.oldest + cohort <= block.newest:
                 m.cohort[number] = cells_of(&k.band[number], block, block.oldest + cohort)
-        run_cells(k, kind, step, count, kinds)
+        run_cells(k, &steps)
     return count
 
 
 cdef Py_ssize_t count_for_all(
-    Core* k, const Event* event, Py_ssize_t n, const int64_t* orders, int32_t* kind, int32_t* step, uint64_t* kinds
+    Core* k, const Event* event, Py_ssize_t n, const int64_t* orders, Steps* steps
 ) noexcept nogil:
     """Raise the bounds of all blocks by the first of n events, as many as fit, and load these; returns how many."""
     cdef ActiveQueries* chosen = &k.maps.alone
-    cdef Py_ssize_t count = count_within(chosen, event, min(n, MOST_EVENTS), n, orders, kind, step, kinds)
-    cdef double weight
-    cdef bint near
+    cdef Py_ssize_t count = load_steps(k, chosen, event, min(n, MOST_EVENTS), n, orders, steps)
     cdef int number
-    cdef int64_t bits = 0
     if count < FEWEST:
         return 0
-    weight = load_window(k, chosen, event, count, k.maps.input, &near)
-    if weight < 0:
-        return 0
-    weight = max(weight, size_of_doubles(k, chosen, count))
-    if not holds_all(k, bits_of(chosen, kind, count), weight):
+    if not holds_all(k, bits_of(chosen, steps), weight_of(steps)):
         for number in range(k.bands):
             if k.maps.block[number] != NULL:
                 measure(&k.band[number], k.maps.block[number])
-    while not holds_all(k, bits_of(chosen, kind, count), weight):
-        count = count_within(chosen, event, count // 2, n, orders, kind, step, kinds)
+    while not holds_all(k, bits_of(chosen, steps), weight_of(steps)):
+        count = load_steps(k, chosen, event, count // 2, n, orders, steps)
         if count < FEWEST:
             return 0
-    bits = bits_of(chosen, kind, count)
     for number in range(k.bands):
         if k.maps.block[number] != NULL:
-            bound_raised(&k.band[number], k.maps.block[number], bits, True, weight)
+            bound_raised(&k.band[number], k.maps.block[number], bits_of(chosen, steps), True, weight_of(steps))
     return count
 
 
-cdef inline int64_t bits_of(const ActiveQueries* chosen, const int32_t* kind, Py_ssize_t n) noexcept nogil:
+cdef inline int64_t bits_of(const ActiveQueries* chosen, const Steps* steps) noexcept nogil:
     """How many bits events add to counts."""
     cdef Py_ssize_t i
     cdef int64_t bits = 0
-    for i in range(n):
-        bits += bit_length(chosen.most[kind[i]])
+    for i in range(steps.count):
+        bits += bit_length(chosen.most[steps.kind[i]] * <int64_t> steps.times[i].d)
     return bits
+
+
+cdef inline double weight_of(const Steps* steps) noexcept nogil:
+    """What they add to a sum at most, for each trend."""
+    cdef Py_ssize_t i
+    cdef double weight = 0
+    for i in range(steps.count):
+        weight += steps.weight[i]
+    return weight
 
 
 cdef inline bint holds_all(const Core* k, int64_t bits, double weight) noexcept nogil:
@@ -440,9 +445,7 @@ cdef inline bint holds_all(const Core* k, int64_t bits, double weight) noexcept 
     return True
 
 
-cdef void run_cells(
-    Core* k, const int32_t* kind, const int32_t* step, Py_ssize_t n, uint64_t kinds
-) noexcept nogil:
+cdef void run_cells(Core* k, const Steps* steps) noexcept nogil:
     """Let events take effect in one cohort of each band."""
     cdef Maps* m = &k.maps
     cdef const ActiveVector* chunk
@@ -453,7 +456,7 @@ cdef void run_cells(
     taken.tie = False
     for number in range(m.alone.chunks):
         chunk = &m.alone.chunk[number]
-        if not chunk.live.kinds & kinds:
+        if not chunk.live.kinds & steps.kinds:
             continue
         memset(m.cells, 0, chunk.live.planes * chunk.live.slots * chunk.machine.width * sizeof(Word))
         begun = 0
@@ -462,24 +465,25 @@ cdef void run_cells(
             for i in range(begun, chunk.moved[lane] if to != NULL else 0):
                 m.cells[chunk.move[2 * i]] = to[chunk.move[2 * i + 1]]
             begun = chunk.moved[lane]
-        run_chunk(k, &m.alone, chunk, &taken, kind, step, 0, n, kinds, True)
+        run_chunk(k, &m.alone, chunk, &taken, steps, 0, steps.count, True)
         write_cells(k, chunk, m.cohort, 0)
 
 
 cdef inline void run_chunk(
-    Core* k, const ActiveQueries* chosen, const ActiveVector* chunk, Taken* taken, const int32_t* kind,
-    const int32_t* step, Py_ssize_t begun, Py_ssize_t end, uint64_t kinds, bint goes_on
+    Core* k, const ActiveQueries* chosen, const ActiveVector* chunk, Taken* taken, const Steps* steps,
+    Py_ssize_t begun, Py_ssize_t end, bint goes_on
 ) noexcept nogil:
-    """Let the lanes of a chunk take events of these classes, in cells that are empty or in those as they are."""
+    """Let the lanes of a chunk take some events, in cells that are empty or in those as they are."""
     cdef Maps* m = &k.maps
     if chunk.feature >= 0:
         k.reached[chunk.feature] += 1
-    if chunk.live.kinds & kinds != taken.kinds:
-        taken.kinds = chunk.live.kinds & kinds
-        taken.events = choose_events(kind, step, begun, end, taken.kinds, taken.event, taken.end, &taken.tie)
+    if chunk.live.kinds & steps.kinds != taken.kinds:
+        taken.kinds = chunk.live.kinds & steps.kinds
+        choose_events(steps, begun, end, taken)
     chunk.machine.window(
-        &chunk.live, taken.event, taken.end if taken.tie else NULL, taken.events, m.input, chosen.loads, LIVE_LARGE,
-        m.trends, m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells, goes_on,
+        &chunk.live, taken.event, taken.end if taken.tie or taken.merged else NULL,
+        steps.times if taken.merged else NULL, taken.events, m.input, chosen.loads, LIVE_LARGE, m.trends,
+        m.cells + LIVE_PLANES * LIVE_SLOTS * WIDEST, m.cells, goes_on,
     )
 
 
@@ -494,18 +498,10 @@ cdef Py_ssize_t map_events(
     Where windows are `empty` only what begins is written.
     """
     cdef Maps* m = &k.maps
-    cdef int32_t kind[MOST_EVENTS]
-    cdef int32_t step[MOST_EVENTS]
-    cdef uint64_t kinds
+    cdef Steps steps
     cdef int limit = LIMB_MAP_BITS if k.band[0].exact else LANES_PLAIN_BITS, number
-    cdef Py_ssize_t count = count_within(&m.every, event, min(n, MOST_EVENTS), n, orders, kind, step, &kinds)
-    cdef double weight
-    cdef bint near
-    weight = load_window(k, &m.every, event, count, m.input, &near)
-    if weight < 0:
-        return 0
-    limit -= lanes_bits(max(weight, size_of_doubles(k, &m.every, count)))
-    count = each_fits(&m.every, kind, step, count, limit)
+    cdef Py_ssize_t count = load_steps(k, &m.every, event, min(n, MOST_EVENTS), n, orders, &steps)
+    count = each_fits(&m.every, &steps, count, limit)
     if count == 0:
         return 0
     k.step += count
@@ -516,32 +512,33 @@ cdef Py_ssize_t map_events(
             k.work[PANE_MATRIX].events += count
             k.reached[PLAIN_DOUBLES] += m.block[number].plain
     for number in range(m.every.groups):
-        if m.every.group[number].kinds & kinds:
-            failure[0] = map_group(k, &m.every.group[number], kind, step, count, kinds, lanes_power(limit), empty)
+        if m.every.group[number].kinds & steps.kinds:
+            failure[0] = map_group(k, &m.every.group[number], &steps, lanes_power(limit), empty)
             if failure[0]:
                 return count
     return count
 
 
 cdef inline Py_ssize_t each_fits(
-    const ActiveQueries* chosen, const int32_t* kind, const int32_t* step, Py_ssize_t n, int64_t limit
+    const ActiveQueries* chosen, Steps* steps, Py_ssize_t events, int64_t limit
 ) noexcept nogil:
-    """How many events there are before the first step that does not fit a map by itself."""
-    cdef Py_ssize_t i, count = 0
-    cdef int64_t bits = limit
-    for i in range(n):
-        if i and step[i] != step[i - 1]:
-            count, bits = i, limit
-        bits -= bit_length(chosen.most[kind[i]])
-        if bits < 0:
-            return count
-    return n
+    """Leave away steps from the first one on that does not fit a map by itself; returns how many events are left."""
+    cdef Py_ssize_t i, first = 0, count = 0, before = 0
+    cdef int64_t bits = 0
+    cdef double weight = 0
+    for i in range(steps.count):
+        if i and steps.step[i] != steps.step[i - 1]:
+            first, before, bits, weight = i, count, 0, 0
+        count += <Py_ssize_t> steps.times[i].d
+        bits += bit_length(chosen.most[steps.kind[i]] * <int64_t> steps.times[i].d)
+        weight += steps.weight[i]
+        if bits + lanes_bits(weight) > limit:
+            steps.count = first
+            return before
+    return events
 
 
-cdef int map_group(
-    Core* k, const LaneGroup* group, const int32_t* kind, const int32_t* step, Py_ssize_t n, uint64_t kinds,
-    double most, bint empty,
-) noexcept nogil:
+cdef int map_group(Core* k, const LaneGroup* group, const Steps* steps, double most, bint empty) noexcept nogil:
     """Let events take effect in a group of lanes, as many at a time as its counts allow. Returns a Failure."""
     cdef Maps* m = &k.maps
     cdef Py_ssize_t begun = 0, end
@@ -549,12 +546,12 @@ cdef int map_group(
     cdef int maps = 0, failure = NO_FAILURE
     if exact and m.block[group.band] == NULL:
         return NO_FAILURE
-    while begun < n and failure == NO_FAILURE:
-        end = end_of_map(group, kind, step, begun, n, most)
-        write_map(k, group, kind, step, begun, end, kinds, empty, maps * m.words)
+    while begun < steps.count and failure == NO_FAILURE:
+        end = end_of_map(group, steps, begun, most)
+        write_map(k, group, steps, begun, end, empty, maps * m.words)
         begun, empty = end, False
         maps += 1
-        if exact and (maps == LIMB_MAPS or begun == n):
+        if exact and (maps == LIMB_MAPS or begun == steps.count):
             failure = fold_limbs(
                 k, &k.band[group.band], m.block[group.band], group.chunk, m.map[group.band], maps, m.words
             )
@@ -566,26 +563,28 @@ cdef int map_group(
 
 
 cdef inline Py_ssize_t end_of_map(
-    const LaneGroup* group, const int32_t* kind, const int32_t* step, Py_ssize_t begun, Py_ssize_t n, double most
+    const LaneGroup* group, const Steps* steps, Py_ssize_t begun, double most
 ) noexcept nogil:
-    """The end of the steps that leave counts of a group at most so large."""
-    cdef double of_one = 1, of_none = 0
+    """The end of the steps that leave numbers of a group at most so large."""
+    cdef double of_one = 1, of_none = 0, weight = 0, times
     cdef Py_ssize_t i, end = begun
-    for i in range(begun, n):
-        of_one *= 1 + group.extends[kind[i]]
-        of_none += of_none * group.extends[kind[i]] + group.begins[kind[i]]
-        if max(of_one, of_none) > most:
+    cdef int kind
+    for i in range(begun, steps.count):
+        kind, times = steps.kind[i], steps.times[i].d
+        of_one *= 1 + times * group.extends[kind]
+        of_none += times * (of_none * group.extends[kind] + group.begins[kind])
+        weight += steps.weight[i]
+        if max(of_one, of_none) * max(weight, 1) > most:
             break
-        if i + 1 == n or step[i + 1] != step[i]:
+        if i + 1 == steps.count or steps.step[i + 1] != steps.step[i]:
             end = i + 1
     return end
 
 
 cdef void write_map(
-    Core* k, const LaneGroup* group, const int32_t* kind, const int32_t* step, Py_ssize_t begun, Py_ssize_t end,
-    uint64_t kinds, bint empty, Py_ssize_t apart,
+    Core* k, const LaneGroup* group, const Steps* steps, Py_ssize_t begun, Py_ssize_t end, bint empty, Py_ssize_t apart
 ) noexcept nogil:
-    """Write the map of some events, which are of these classes, so far behind the first one."""
+    """Write the map of some events so far behind the first one."""
     cdef Maps* m = &k.maps
     cdef const ActiveVector* chunk
     cdef Taken taken
@@ -594,7 +593,9 @@ cdef void write_map(
     taken.tie = False
     for number in range(group.first, group.fronts if empty else group.end):
         chunk = &m.every.chunk[number]
-        run_chunk(k, &m.every, chunk, &taken, kind, step, begun, end, kinds, False)
+        run_chunk(k, &m.every, chunk, &taken, steps, begun, end, False)
+        if k.band[0].exact:
+            make_integers(m.cells, chunk.before[2] * chunk.live.slots * chunk.machine.width)
         write_cells(k, chunk, m.map, apart)
 
 
@@ -612,61 +613,48 @@ cdef inline void write_cells(Core* k, const ActiveVector* chunk, Word** to, Py_s
         begun = chunk.moved[lane]
 
 
-cdef inline Py_ssize_t count_within(
-    const ActiveQueries* chosen, const Event* event, Py_ssize_t most, Py_ssize_t n, const int64_t* orders,
-    int32_t* kind, int32_t* step, uint64_t* kinds
+cdef inline void make_integers(Word* x, Py_ssize_t n) noexcept nogil:
+    """Let doubles, which hold integers, be these."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        x[i].i = <int64_t> x[i].d
+
+
+cdef Py_ssize_t load_steps(
+    Core* k, const ActiveQueries* chosen, const Event* event, Py_ssize_t most, Py_ssize_t n, const int64_t* orders,
+    Steps* steps
 ) noexcept nogil:
-    """The first of n events, all those of a time; their classes, and their steps."""
-    cdef Py_ssize_t i, count = 0
-    cdef int32_t steps = 0
-    kinds[0] = 0
+    """Load the first of n events, whole steps of them; returns how many, 0 where a value is out of range."""
+    cdef Py_ssize_t i, count = 0, ties = 0
+    cdef bint near
     for i in range(most):
-        kind[i] = event[i].kind
-        step[i] = steps
         if i + 1 == n or not tied(&event[i + 1], orders):
-            steps += 1
             count = i + 1
-    for i in range(count):
-        kinds[0] |= <uint64_t> 1 << kind[i]
+        else:
+            ties += 1
+    if load_window(k, chosen, event, count, k.maps.input, &near) < 0:
+        return 0
+    merge_steps(chosen, event, count, orders, MANY_TIES * ties > count, k.maps.input, steps)
     return count
 
 
-cdef inline Py_ssize_t choose_events(
-    const int32_t* kind, const int32_t* step, Py_ssize_t begun, Py_ssize_t end, uint64_t kinds, int32_t* taken,
-    uint8_t* ends, bint* tie
-) noexcept nogil:
-    """The events of some classes, as loops take them, and where their steps end; returns how many there are."""
+cdef inline void choose_events(const Steps* steps, Py_ssize_t begun, Py_ssize_t end, Taken* taken) noexcept nogil:
+    """List what events of some classes bring, as loops take it, and where steps end."""
     cdef Py_ssize_t i, takes = 0
     cdef int32_t before = -1
     cdef int ties = 0
-    cdef bint takes_it, same
+    cdef bint takes_it, same, merged = False
     for i in range(begun, end):  # nearly without a branch
-        takes_it = kinds >> kind[i] & 1
-        taken[takes] = LIVE_EVENT(kind[i], i)
-        ends[takes] = True
-        same = takes_it and step[i] == before
-        ends[takes - (takes > 0)] = not same
+        takes_it = taken.kinds >> steps.kind[i] & 1
+        taken.event[takes] = LIVE_EVENT(steps.kind[i], i)
+        taken.end[takes] = LIVE_END
+        same = takes_it and steps.step[i] == before
+        taken.end[takes - (takes > 0)] = 0 if same else LIVE_END
         ties += same
-        before = step[i] if takes_it else before
+        merged = merged or (takes_it and steps.times[i].d != 1)
+        before = steps.step[i] if takes_it else before
         takes += takes_it
-    tie[0] = ties > 0
-    return takes
-
-
-cdef inline double size_of_doubles(const Core* k, const ActiveQueries* chosen, Py_ssize_t n) noexcept nogil:
-    """The largest sum of magnitudes of an input that is a double, where counts are doubles, too."""
-    cdef const Word* x
-    cdef double size, most = 0
-    cdef Py_ssize_t i
-    cdef int number
-    for number in range(chosen.loads if not k.band[0].exact else 0):
-        if chosen.load[number].floating:
-            size = 0
-            x = k.maps.input + number
-            for i in range(n):
-                size += fabs(x[i * chosen.loads].d)
-            most = max(most, size)
-    return most
+    taken.events, taken.tie, taken.merged = takes, ties > 0, merged or MANY_TIES * ties > takes
 
 
 cdef int fold_doubles(Core* k) noexcept nogil:
