@@ -197,9 +197,10 @@ class CsvFile:
             types[self._key.time] = FRACTION
         types |= self._known
         for name in self._key.names:
-            if is_text(types.get(name, pa.null())) and self._drops:
+            kind = types.get(name, pa.null())
+            if self._drops and not (is_clock(kind) or pa.types.is_null(kind)):
                 self._loose[name] = types[name] = self._usual(name)
-            elif is_text(types.get(name, pa.null())):
+            elif is_text(kind):
                 first = next(self._scan({name: types[name]}, threads=False)).column(0)[0].as_py()
                 self._raise_bad_key(name, first, preferred(_type_of(first)))
         return types
@@ -314,10 +315,10 @@ class CsvFile:
             # The value looks like the type and yet does not fit: finer fractions of a second, or just text.
             micros = pa.types.is_timestamp(known) and known.unit == "us"
             wide = pa.timestamp("ns", known.tz) if micros else pa.string()
+        if self._drops and name in self._key.names and not is_clock(wide):
+            self._loose[name] = self._types[name] = known if is_clock(known) else self._usual(name)
+            return
         if is_text(wide) and name in self._key.names:
-            if self._drops and is_clock(known):
-                self._loose[name] = known
-                return
             self._raise_bad_key(name, value, known)
         self._types[name] = wide
 

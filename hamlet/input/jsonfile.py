@@ -128,7 +128,8 @@ class JsonFile:
             if known:  # what is right in itself may be of other types than in the files before
                 raise DataError(self.name)
             self._survey(chunk, line, tried)
-            if not self._absent:
+            kinds = [self._parsed.get(name, self._types.get(name, pa.null())) for name in self.key.names]
+            if not self._absent and all(map(is_clock, kinds)):
                 return tried
         except DataError:
             pass

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError, WorkloadError
+from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvform import repeated_column
 from hamlet.input.json_line import object_of
@@ -115,7 +116,7 @@ class StreamTenant(MonitorTenant):
         self._reads_lines(form)
         inputs, time = self.spec.inputs, self.monitor.options.time_column
         if form == "json":
-            return _JsonEvents(self.monitor, inputs, name)
+            return _JsonEvents(self.monitor, inputs)
         return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._named, self._more)
 
     def _more(self, names: Sequence[str]) -> list[str]:
@@ -180,8 +181,8 @@ class _JsonEvents(Lines):
 
     header = False
 
-    def __init__(self, monitor: Monitor, inputs: Sequence[ir.Stream], name: str) -> None:
-        self._monitor, self._inputs, self._name = monitor, inputs, name
+    def __init__(self, monitor: Monitor, inputs: Sequence[ir.Stream]) -> None:
+        self._monitor, self._inputs = monitor, inputs
 
     def begin(self, line: bytes) -> None:
         """There is no header."""
@@ -198,8 +199,10 @@ class _JsonEvents(Lines):
                 raise BadLineError(str(error)) from None
         if not rows:
             return None
-        names = [*rows[0]]
-        time = self._monitor.time_column or time_column_of(names, self._monitor.options.time_column, self._name)
+        asked = self._monitor.options.time_column
+        time = self._monitor.time_column or next(filter(None, (time_column_in(row, asked) for row in rows)), None)
+        if time is None:
+            raise BadLineError(missing_column(asked or TIME, [*rows[0]], "time", "--time-column"))
         if any(row.get(time) is None for row in rows):
             raise BadLineError(f"there is no {time!r}")
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+import random
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,11 @@ import pytest
 import hamlet
 from hamlet import policies, streams
 from hamlet.cli import main
+from hamlet.engine.tenant import QueryTenant
 from hamlet.input.doubts import unit_doubt
 from hamlet.input.events import open_events
+from hamlet.runtime.feed import BadRows, Feed
+from hamlet.streams.tenant import StreamTenant
 
 WORKLOAD = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100 s")
 ROWS = ["1,A,x", "2,B,y", "3,B,z"]
@@ -82,7 +87,9 @@ def test_bad_times_from_the_first_row_on(tmp_path: Path) -> None:
         ("e.csv", "time,type,v\n,A,1\n,A,2\n"),
         ("e.csv", "time,type,v\n1,A\n2,B,3,4\n"),
         ("e.jsonl", '{"time": "soon", "type": "A", "v": 1}\nfoo\n'),
+        ("e.csv", "time,type,v\nTrue,A,1\nTrue,A,2\n"),
         ("e.jsonl", '{"type": "A", "v": 1}\n{"time": null, "type": "A", "v": 1}\n'),
+        ("e.jsonl", '{"time": true, "type": "A", "v": 1}\n{"time": true, "type": "A", "v": 1}\n'),
     ],
 )
 def test_bad_rows_only(tmp_path: Path, name: str, text: str) -> None:
@@ -102,6 +109,49 @@ def test_bad_rows_only(tmp_path: Path, name: str, text: str) -> None:
         for results in found:
             assert (results.stats["events"], len(results.rows())) == (events, events)
             assert "2 bad rows dropped: " in results.warnings[0]
+
+
+def _line(random_: random.Random, form: str, time: object) -> str:
+    """An event with a value from 0 on, or a line that is none."""
+    time = random_.choice([None, "x", "5x", "", True]) if random_.random() < 0.3 else time
+    value, is_whole = random_.randrange(9), random_.random() < 0.9
+    if form == "json":
+        return json.dumps({"time": time, "type": "A", "v": value}) if is_whole else random_.choice(["foo", '{"v": 1}'])
+    return f"{'' if time is None else time},A" + (f",{value}" if is_whole else random_.choice(["", ",1,2"]))
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_files_and_pipes_drop_the_same_rows(tmp_path: Path, form: str) -> None:
+    workload = hamlet.Workload.parse("RETURN SUM(x.v) PATTERN A x WITHIN 1 s")
+    specification = streams.Specification.parse("input v: Int64\noutput w := v")
+    for seed in range(25):
+        random_ = random.Random(seed)
+        shown = random_.choice(["{}", "{}.5", "2024-01-01T00:00:{:02}", "2024-01-01T00:00:{:02}Z"])
+        times = [shown.format(place) for place in range(random_.randrange(1, 12))]
+        given = [json.loads(each) if each[:4] != "2024" else each for each in times]
+        lines = [_line(random_, form, each) for each in given]
+        text = "time,type,v\n" * (form == "csv") + "\n".join(lines) + "\n"
+        path = tmp_path / f"e.{form}"
+        path.write_text(text)
+        cut = random_.randrange(len(text))
+        for results, tenant in (
+            (hamlet.run(workload, path, bad_rows="drop"), QueryTenant(workload, {})),
+            (
+                streams.run(specification, path, values=True, bad_rows="drop"),
+                StreamTenant(specification, "s", {"values": True}),
+            ),
+        ):
+            found: list[tuple[int, Any]] = []
+            bad = BadRows(True)
+            feed = Feed("pipe", form, [tenant], bad, lambda _, events, name: found.extend(tenant.push(events, name)))  # noqa: B023
+            feed.data(text[:cut].encode())
+            feed.data(text[cut:].encode())
+            feed.end(True)
+            found += tenant.close()
+            rows = [row for place, rows in found for row in tenant.batch(place, rows).to_pylist()]
+            (value,) = {"sum_x_v", "value"} & set(rows[0] if rows else ["value"])
+            assert [int(row[value]) for row in rows] == [row[value] for row in results.rows()], text
+            assert bad.dropped.rows == len(lines) - results.stats["events"], text
 
 
 def test_folders_that_are_columns(tmp_path: Path) -> None:
