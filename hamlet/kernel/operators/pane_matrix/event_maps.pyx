@@ -17,8 +17,8 @@ Contract
 --------
 **Which events.** The queries of the kernel are all in bands of the same windows; bursts are short, for others one step
 per burst is cheaper.
-**Numbers** of a map are plain: doubles below 2^LANES_PLAIN_BITS without exponents, or, where they are exact, doubles that
-hold integers below 2^LIMB_MAP_BITS. A value that does not fit ends what is taken.
+**Numbers** of a map are plain: doubles below 2^LANES_PLAIN_BITS without exponents, or, where they are exact, doubles
+that hold integers below 2^LIMB_MAP_BITS. A value that does not fit ends what is taken.
 **Steps.** All events of a step read the same cells, so those of one class are one, of which there are several.
 """
 
