@@ -140,7 +140,7 @@ def command(
     live, output = live_of(options), outputs[0] if outputs else None
     source, form = options["source"], options["input_format"]
     whole = options["report"] is not None or options["trends"] is not None or limit is not None
-    whole = whole or any(options[name] for name in ("every_time_point", "stop_at_first", "load", "save"))
+    whole = whole or any(options[name] for name in ("every_time_point", "load", "save"))
     goes_on = is_live(source, outputs, live, form, whole)
     grouped = by_notation(files)
     refuse_unheard(grouped, live=goes_on)
@@ -152,7 +152,7 @@ def command(
     if settings.save:
         check_place(settings.save, "--save", kept, example="policies.state")
     if goes_on:
-        more = {name: options.get(name) or None for name in ("every_time_point", "stop_at_first", "load", "save")}
+        more = {name: options.get(name) or None for name in ("every_time_point", "load", "save")}
         own = {name.replace("_", "-"): getattr(settings, name, more[name]) or None for name in more}
         refuse_live({"report": settings.report, "workload": settings.trends, "limit": limit, **own})
         destinations = Destinations(outputs, output_format, overwrite, kept)

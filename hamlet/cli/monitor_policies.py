@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hamlet.arrays import pa, pc
+from hamlet.arrays import pa
 from hamlet.cli.lasting import lasting
 from hamlet.cli.live_options import Live, States
 from hamlet.cli.notations import (
@@ -28,11 +28,11 @@ from hamlet.cli.notations import (
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
 from hamlet.errors import DataError, Diagnostic
-from hamlet.output.holds import HOLDS
 from hamlet.policies import Policy
 from hamlet.policies.analysis.bare_bounds import notes_of_bounds
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.source import Source, chosen_by, open_source
+from hamlet.policies.rows import first_row
 from hamlet.policies.runner import PolicyRunner, runner_of
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts.modes import mode_of
@@ -71,6 +71,7 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States
             ),
             ignore_unknown=settings.ignore_unknown,
             drops=columns.get("bad_rows") == "drop",
+            first=settings.stop_at_first,
             names=live.names,
             delimiter=columns.get("delimiter"),
             saved=next(states, None),
@@ -326,18 +327,10 @@ class PreparedPolicies:
     def _first(self, rows: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The first row: of its time-point the least in MonPoly's order; and the empty time-points before it."""
         for place, batch in rows:
-            marked = batch.schema.names[-1] == HOLDS
-            holds = batch.column(batch.num_columns - 1).to_pylist() if marked else [True] * batch.num_rows
-            if True not in holds:
-                yield place, batch
-                continue
-            first = holds.index(True)
-            point = batch.column("time_point")[first].as_py()
-            rest = batch.slice(first).filter(pc.equal(batch.slice(first).column("time_point"), point))
-            by = [(name, "ascending") for name in self.parts[place].tuples or ()]
-            least = rest.sort_by(by).slice(0, 1) if by else rest.slice(0, 1)
-            yield place, pa.Table.from_batches([batch.slice(0, first), least]).combine_chunks().to_batches()[0]
-            return
+            first, found = first_row(batch, self.parts[place].tuples or ())
+            yield place, first
+            if found:
+                return
 
     def _report(self) -> Any:
         """What watches the run for a page about it, if one is wanted."""

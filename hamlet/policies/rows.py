@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from hamlet.arrays import np, pa
+from hamlet.arrays import np, pa, pc
 from hamlet.errors import DataError
 from hamlet.input.buffers import from_list, from_numpy
 from hamlet.output.holds import HOLDS
@@ -27,6 +27,22 @@ def schema_of(names: Sequence[str], types: Sequence[Type], time_type: pa.DataTyp
 def arrow_type(kind: Type) -> pa.DataType:
     """The type of a column of values."""
     return {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}[kind]
+
+
+def first_row(rows: pa.RecordBatch, tuples: Sequence[str]) -> tuple[pa.RecordBatch, bool]:
+    """Rows up to the first one, of its time-point the least by these columns; and whether there is one.
+
+    What comes before it are time-points that have none.
+    """
+    marked = rows.schema.names[-1] == HOLDS
+    holds = rows.column(rows.num_columns - 1).to_pylist() if marked else [True] * rows.num_rows
+    if True not in holds:
+        return rows, False
+    first = holds.index(True)
+    rest = rows.slice(first)
+    here = rest.filter(pc.equal(rest.column("time_point"), rest.column("time_point")[0]))
+    least = here.sort_by([(name, "ascending") for name in tuples]).slice(0, 1) if tuples else here.slice(0, 1)
+    return pa.Table.from_batches([rows.slice(0, first), least]).combine_chunks().to_batches()[0], True
 
 
 def plain_rows(answer: Answer, names: Sequence[str], first: int, part: slice = _ALL) -> PlainRows | None:

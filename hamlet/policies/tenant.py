@@ -17,6 +17,7 @@ from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
+from hamlet.output.plain_rows import arrow_rows
 from hamlet.output.time_text import time_text
 from hamlet.policies.analysis.bare_bounds import bare_bounds
 from hamlet.policies.analysis.policy import Policy
@@ -24,6 +25,7 @@ from hamlet.policies.logs.lines import LogLines, PointOrder
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.logs.source import of_commands, points_of_a_log, types_of
 from hamlet.policies.monitor import Monitor
+from hamlet.policies.rows import first_row
 from hamlet.policies.runner import PolicyRunner
 from hamlet.runtime.expected import of_no_predicate
 from hamlet.runtime.monitor_tenant import MonitorTenant
@@ -44,6 +46,8 @@ class PolicyTenant(MonitorTenant):
         Which events are taken.
     ignore_unknown, drops : bool
         How logs are read.
+    first : bool
+        Whether the first row is all that is asked for.
     names, delimiter
         The columns and the delimiter of CSV, where they are given.
     saved : bytes, optional
@@ -61,6 +65,7 @@ class PolicyTenant(MonitorTenant):
         chosen: LiveFilter | None = None,
         ignore_unknown: bool = False,
         drops: bool = False,
+        first: bool = False,
         names: Sequence[str] | None = None,
         delimiter: str | None = None,
         saved: bytes | None = None,
@@ -69,6 +74,7 @@ class PolicyTenant(MonitorTenant):
         self.names: Sequence[str] = [each.name for each in policies]
         self._chosen = chosen
         self._reading = {"ignore_unknown": ignore_unknown, "drops": drops}
+        self._first = first
         self._named, self._delimiter = names, delimiter
         self._points: PointOrder | None = None
         self._logs: list[LogLines] = []
@@ -212,9 +218,14 @@ class PolicyTenant(MonitorTenant):
                 found += self.monitor.push_points(rest, int(rest[-1].times[-1]))
         return self._found([*found, *self.monitor.close_batches()])
 
-    @staticmethod
-    def _found(rows: Iterable[tuple[int, pa.RecordBatch]]) -> Pieces:
-        return [(place, batch) for place, batch in rows if batch.num_rows]
+    def _found(self, rows: Iterable[tuple[int, Any]]) -> Pieces:
+        found = [] if self.over else [(place, batch) for place, batch in rows if batch.num_rows]
+        if not self._first or not found:
+            return found
+        self.over = True
+        pieces = [(place, arrow_rows(batch)) for place, batch in found]
+        place, batch = min(pieces, key=lambda piece: piece[1].column("time_point")[0].as_py())
+        return [(place, first_row(batch, self._row_form(place)["tuples"] or ())[0])]
 
     # -------------------------------------------------------------------------------------------------- saving
 

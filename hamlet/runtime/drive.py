@@ -43,6 +43,10 @@ class Meter:
 Watch = Callable[[int, Any, float], None]  # a tenant's place, rows, and the seconds since what decided them was read
 
 
+class _Over(Exception):
+    """All that was asked for was given."""
+
+
 class Driver:
     """Drives tenants.
 
@@ -99,7 +103,14 @@ class Driver:
         return max((each.late_events for each in self.tenants), default=0)
 
     def run(self) -> bool:
-        """Read until all sources have ended; gives whether that was the end, and not a stop."""
+        """Read until all sources have ended, or all is given; gives whether that was the end, and not a stop."""
+        try:
+            return self._run()
+        except _Over:
+            self._finish()
+            return True
+
+    def _run(self) -> bool:
         while not self.stop.asked:
             going = [each for each in self.sources if not each.done]
             if not going:
@@ -188,6 +199,8 @@ class Driver:
             self.meter.rows_of[place][part] += rows.num_rows if hasattr(rows, "num_rows") else len(rows)
         if self.watch is not None and pieces:
             self.watch(place, pieces, time.monotonic() - self.meter.read_at)
+        if pieces and all(each.over for each in self.tenants):
+            raise _Over
 
     def _pass_time(self) -> None:
         """Let the wall clock move time, where no event has come for a while."""
@@ -204,6 +217,10 @@ class Driver:
             feed.finish()
         for place, tenant in enumerate(self.tenants):
             self._give(place, tenant.close())
+        self._finish()
+
+    def _finish(self) -> None:
+        """No row follows."""
         for output in self.outputs:
             output.finish()
         if self._save is not None:

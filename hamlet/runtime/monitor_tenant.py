@@ -20,6 +20,8 @@ class MonitorTenant:
     ----------
     kind, names
         As of `hamlet.runtime.tenant.Tenant`.
+    over : bool
+        As of `hamlet.runtime.tenant.Tenant`.
     named : bool
         Whether each row may name its part.
     monitor : Monitor or None
@@ -30,6 +32,7 @@ class MonitorTenant:
 
     kind: str
     names: Sequence[str]
+    over = False
     named = True
     monitor: Any
     known: Columns

@@ -100,6 +100,8 @@ class Tenant(Protocol):
         Of its parts, in the order of their places.
     failed : bool
         Whether it cannot go on.
+    over : bool
+        Whether it has given all that was asked for.
     events, late_events : int
         Seen so far, and left out of these.
     kept_bytes : int
@@ -108,6 +110,7 @@ class Tenant(Protocol):
 
     kind: str
     names: Sequence[str]
+    over: bool
 
     @property
     def failed(self) -> bool: ...  # noqa: D102

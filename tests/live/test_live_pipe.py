@@ -93,6 +93,25 @@ def test_rows_come_before_the_input_ends(task: str) -> None:
         assert run.wait(timeout=60) == 0
 
 
+@pytest.mark.parametrize("task", ["monpoly", "policy json", "policy csv"])
+def test_a_stream_is_left_at_the_first_row(
+    task: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments, head, line = TASKS[task]
+    (folder / "late.mfotl").write_text("publish(x) AND x > 90")
+    text = head + b"".join(line % (at, at) for at in range(100))
+    for size, most in ((100, 300), (1 << 20, 1 << 20)):
+        source = Slow(text, size)
+        monkeypatch.setattr(sys, "stdin", type("Input", (), {"buffer": source}))
+        first = ["--stop-at-first", "--fail-on-rows", "--input", "-", "--output", "-"]
+        assert main(["monitor", "late.mfotl", *arguments[1:], *first]) == 3
+        out, err = capfd.readouterr()
+        assert out == '{"policy": "p", "time": 1, "time_point": 1, "x": 1}\n'
+        assert "1 rows" in err or "1 row" in err
+        left = sum(map(len, iter(source.read, b"")))
+        assert left >= len(text) - most
+
+
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 @pytest.mark.parametrize("task", TASKS)
 def test_lines_split_anywhere_are_as_a_file(
