@@ -14,7 +14,6 @@ import click
 from hamlet.cli.options import Input
 from hamlet.errors import DataError, OptionError
 from hamlet.input.formats import COMPRESSIONS, FORMATS, format_of
-from hamlet.input.live.line_times import sniffed
 
 _FIRST = 1 << 16  # bytes of a pipe that say what its format is
 
@@ -91,6 +90,8 @@ def _copied(stream: BinaryIO, name: str, input_format: str | None, more_formats:
 
 def _found(copy: Path, more_formats: Sequence[str]) -> str:
     """The format of a pipe by its first bytes."""
+    from hamlet.input.live.line_times import sniffed  # brings in Arrow
+
     with copy.open("rb") as file:
         found = sniffed(file.read(_FIRST)) or "json"
     if found not in (*FORMATS, *more_formats):

@@ -236,7 +236,8 @@ cdef class Matching(Interface):
         assert k.queries == old.queries and k.keys == 0 and k.account == old.account
         k.partition, k.keys, k.live = old.partition, old.keys, old.live
         k.due, k.dues, k.dues_capacity = old.due, old.dues, old.dues_capacity
-        k.advanced, k.most_bits, k.windows = old.advanced, old.most_bits, old.windows
+        k.advanced, k.most_bits = old.advanced, old.most_bits
+        k.windows, k.whole_windows = old.windows, old.whole_windows
         moved = k.keys * k.queries * sizeof(Partition*) + k.dues_capacity * sizeof(uint64_t)
         k.own += moved
         old.own -= moved
@@ -442,7 +443,7 @@ cdef class Matching(Interface):
         if self.waiting:
             raise ValueError("rows of closed windows have not been taken")
         memset(&to, 0, sizeof(Writer))
-        header = np.array([k.advanced, k.most_bits, k.windows, k.live], np.int64).tobytes()
+        header = np.array([k.advanced, k.most_bits, k.windows, k.whole_windows, k.live], np.int64).tobytes()
         for slot in range(k.keys * k.queries):
             if k.partition[slot] != NULL and write_partition(&to, &k.query[slot % k.queries], k.partition[slot], slot):
                 free(to.word)
@@ -456,7 +457,7 @@ cdef class Matching(Interface):
         """Take over what `save` wrote; see `hamlet._core.Kernel.load`."""
         cdef Core* k = &self.core
         cdef Reader source
-        cdef int64_t header[4]
+        cdef int64_t header[5]
         cdef int64_t slot, _
         cdef Partition* p
         cdef int failure = 0
@@ -469,8 +470,8 @@ cdef class Matching(Interface):
         source.left = (len(data) - sizeof(header)) // sizeof(uint64_t)
         source.limits = &limits[0] if len(limits) else NULL
         source.most = min(max(events, 0), <int64_t> 1 << 40)
-        k.advanced, k.most_bits, k.windows = header[0], header[1], header[2]
-        for _ in range(header[3]):
+        k.advanced, k.most_bits, k.windows, k.whole_windows = header[0], header[1], header[2], header[3]
+        for _ in range(header[4]):
             p = read_partition(k, &source, &slot)
             if p == NULL:
                 self._raise(OUT_OF_MEMORY if source.left >= 0 else 0)
