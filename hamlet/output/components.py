@@ -84,7 +84,7 @@ class Values:
         """The values as an array, masked where there is NULL; None where they are not numbers as they stand."""
         if not isinstance(self.data, np.ndarray) or self.objects is not None or self.present is not None:
             return None
-        found, valid = self.data, self.valid
+        found, valid = np.ascontiguousarray(self.data), self.valid
         if self.places is not None:
             found, valid = found[self.places], None if valid is None else valid[self.places]
         return found if valid is None or valid.all() else np.ma.MaskedArray(found, ~valid)

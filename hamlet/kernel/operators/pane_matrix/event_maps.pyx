@@ -627,6 +627,7 @@ cdef Py_ssize_t load_steps(
     """Load the first of n events, whole steps of them; returns how many, 0 where a value is out of range."""
     cdef Py_ssize_t i, count = 0, ties = 0
     cdef bint near
+    steps.kinds = steps.count = 0
     for i in range(most):
         if i + 1 == n or not tied(&event[i + 1], orders):
             count = i + 1
