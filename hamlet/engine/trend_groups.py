@@ -57,7 +57,7 @@ def in_order(
     """Rows of partitions and marks that are in the order of groups, one of each, as rows of groups."""
     *_, last = query.analysed.groups
     assert not isinstance(last, Attribute)
-    return Closed(runs, (*attributes, _taken(query, last, *marks[0], texts, schema)), columns)
+    return Closed(runs, (*attributes, _taken(query, last, marks[0], texts, schema)), columns)
 
 
 def grouped(
@@ -87,7 +87,7 @@ def grouped(
     """
     left = iter(marks)
     groups = [
-        attributes[each.name] if isinstance(each, Attribute) else _ranked(query, each, *next(left), texts, schema)
+        attributes[each.name] if isinstance(each, Attribute) else _ranked(query, each, next(left), texts, schema)
         for each in query.analysed.groups
     ]
     order, starts, found, counts = in_groups([windows, *(rank for _, rank in groups)])
@@ -98,15 +98,9 @@ def grouped(
     return Closed(Runs(found, counts), tuple(values.chosen(chosen) for values, _ in groups), merged)
 
 
-def _taken(
-    query: CompiledQuery,
-    each: Taken,
-    numbers: Int64Array,
-    valid: npt.NDArray[np.bool_] | None,
-    texts: Sequence[str],
-    schema: Schema,
-) -> Values:
+def _taken(query: CompiledQuery, each: Taken, mark: Mark, texts: Sequence[str], schema: Schema) -> Values:
     """What trends took, as values."""
+    numbers, valid = mark
     if each.attribute is None:
         return Values(numbers)
     type, arrow_type = group_type(query, each, schema)
@@ -124,16 +118,10 @@ def _taken(
     return Values(numbers, valid)
 
 
-def _ranked(
-    query: CompiledQuery,
-    each: Taken,
-    numbers: Int64Array,
-    valid: npt.NDArray[np.bool_] | None,
-    texts: Sequence[str],
-    schema: Schema,
-) -> Ranked:
+def _ranked(query: CompiledQuery, each: Taken, mark: Mark, texts: Sequence[str], schema: Schema) -> Ranked:
     """What trends took, as values and in order."""
-    values = _taken(query, each, numbers, valid, texts, schema)
+    numbers, valid = mark
+    values = _taken(query, each, mark, texts, schema)
     if each.attribute is None:
         return values, numbers
     type, _ = group_type(query, each, schema)

@@ -216,7 +216,7 @@ class CsvFile:
         )
         with reader:
             for batch in reader:
-                found = (preferred(_type_of(text)) for text in batch.column(0).to_pylist()[:1000] if text)
+                found = (preferred(_type_of(text)) for text in batch.column(0).slice(0, 1000).to_pylist() if text)
                 in_seconds = name == self._key.time
                 kinds = Counter(FRACTION if pa.types.is_floating(kind) and in_seconds else kind for kind in found)
                 usual = [kind for kind, _ in kinds.most_common() if is_clock(kind)]

@@ -94,9 +94,9 @@ class JsonEncoder(Encoder):
     """JSON lines."""
 
     def __init__(self, names: Sequence[str], lead: Mapping[str, str], sparse: bool) -> None:
-        first = "".join(f"{_quoted(name)}: {_quoted(value)}, " for name, value in lead.items())
+        first = "".join(f"{quoted(name)}: {quoted(value)}, " for name, value in lead.items())
         self._first = "{" + first
-        self._keys = [f"{_quoted(name)}: " for name in names]
+        self._keys = [f"{quoted(name)}: " for name in names]
         self._sparse = sparse
 
     def lines(self, rows: Rows) -> str:
@@ -294,7 +294,7 @@ def _nested_texts(column: pa.Array) -> list[str | None]:
     """Lists and structs as JSON, what is in them as it is written alone; a map as a list of pairs."""
     kind = column.type
     if pa.types.is_struct(kind):
-        names = [_quoted(field.name) for field in kind]
+        names = [quoted(field.name) for field in kind]
         fields = zip(*map(json_texts, column.flatten()), strict=True) if names else [()] * len(column)
         texts = (", ".join(map(": ".join, zip(names, values, strict=True))) for values in fields)
         there = column.is_valid().to_pylist()
@@ -318,7 +318,8 @@ def _time_texts(column: pa.Array, value_text: Callable[[Any], str], null: _Null)
     return [null if code is None else texts[code] for code in coded.indices.to_pylist()]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a JSON string."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -329,7 +330,7 @@ def _json_value(value: Any) -> str:
         return repr(value) if math.isfinite(value) else "null"
     if isinstance(value, (int, Decimal)):
         return str(value)
-    return _quoted(value if isinstance(value, str) else _value_text(value))
+    return quoted(value if isinstance(value, str) else _value_text(value))
 
 
 def _csv_value(value: Any) -> str:

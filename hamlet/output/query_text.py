@@ -7,7 +7,6 @@ have) as null. In CSV, NULL is an empty field and an empty string is ``""``.
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ import numpy as np
 
 from hamlet.errors import OptionError
 from hamlet.language.schema import NO_TIME, Clock
-from hamlet.output.columnar import CsvEncoder, Encoder, JsonEncoder, csv_field
+from hamlet.output.columnar import CsvEncoder, Encoder, JsonEncoder, csv_field, quoted
 from hamlet.output.components import Values
 from hamlet.output.digits import number_text, seconds_text
 from hamlet.output.numbers import BeyondDoubles, Integers, Runs
@@ -162,16 +161,12 @@ def _json_edge(edge: int, clock: Clock) -> str:
     return f'"{time_text(edge, clock)}"' if clock.is_timestamp else time_text(edge, clock)
 
 
-def _json_text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
 def _json_value(value: Any, column: ResultColumn) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return "null"
     text = _plain_text(value, column)
     numbers = (bool, int, float, Decimal, datetime.timedelta, np.timedelta64)
-    return text if isinstance(value, numbers) else _json_text(text)
+    return text if isinstance(value, numbers) else quoted(text)
 
 
 def _csv_value(value: Any, column: ResultColumn) -> str:
