@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from math import inf
 from operator import itemgetter
 from typing import Any
 
@@ -251,20 +252,17 @@ class Executor:
         """For each class ticks between the times at which its windows may open or close."""
         return [runner.pane for runner in self._classes] or [1]
 
-    @property
-    def window_panes(self) -> list[int]:
-        """For each class with windows that are no sessions ticks between the times at which they may open or close."""
-        return [runner.pane for runner in self._classes if runner.has_panes]
+    def next_edge(self, time: int) -> float:
+        """The first time after `time` (ticks) that may close a window or end a session; infinity where none does.
 
-    def sessions(self) -> tuple[int | None, int]:
-        """The least gap in ticks that ends a session, None without sessions; the first time at which one may end."""
-        gaps = [runner.gap for runner in self._classes if runner.gap is not None]
-        if not gaps:
-            return None, 0
-        self._workers.settle()
-        return min(gaps), min(
-            kernel.due for runner in self._classes if runner.gap is not None for kernel in runner.kernels
-        )
+        Events that are not processed yet and lie at or after `time` may begin sessions.
+        """
+        panes = [(time // runner.pane + 1) * runner.pane for runner in self._classes if runner.has_panes]
+        sessions = [(runner.gap, runner) for runner in self._classes if runner.gap is not None]
+        if sessions:
+            self._workers.settle()
+        ends = [min(time + gap + 1, *(each.due for each in runner.kernels)) for gap, runner in sessions]
+        return min([*panes, *ends], default=inf)
 
     @property
     def waiting(self) -> int:

@@ -119,7 +119,7 @@ class Engine(Monitor):
     def _receive(self, arrivals: Arrivals) -> None:
         """Take events so from now on."""
         self._arrivals, self._buffer = arrivals, arrivals.buffer
-        self._waiting = Waiting(self.workload, self.options.time_column)
+        self._waiting = Waiting(self.workload, self.options.time_column, self.options.type_column)
 
     def _settle(self, options: Options) -> None:
         """Go on with the time column that the first events have."""

@@ -190,9 +190,9 @@ def may_add_times(query: AnalysedQuery, schema: Schema, settled: bool) -> bool:
     return False
 
 
-def may_refuse(analysis: Analysis, schema: Schema) -> bool:
+def may_refuse(workload: CompiledWorkload) -> bool:
     """Whether a predicate computes with times, or compares them, in a way that is an error at the first such event."""
-    return any(_may_refuse(query, schema) for query in analysis.queries)
+    return any(_may_refuse(query.analysed, workload.schema) for query in workload.queries)
 
 
 def _may_refuse(query: AnalysedQuery, schema: Schema) -> bool:

@@ -26,6 +26,11 @@ TEXTS = (
     "RETURN COUNT(*) PATTERN SEQ(A a+, NOT B b, A c) SPAN 3 s WITHIN ALL",
     "RETURN COUNT(*) PATTERN SEQ(A+, B) SEMANTICS CONTIGUOUS SPAN 6 s WITHIN 9 s",
     "RETURN COUNT(*) PATTERN SEQ(A, B) SEMANTICS NEXT SPAN 6 s WITHIN SESSION 4 s",
+    "few: RETURN k, COUNT(*) AS n PATTERN SEQ(A, B+) GROUP-BY k WITHIN 4 s;"
+    "most: RETURN k, COUNT(*), MAX(few.n) AS m, SUM(A.v) AS s PATTERN SEQ(few+, A) GROUP-BY k WITHIN 12 s SLIDE 3 s",
+    "visits: RETURN k, COUNT(*) AS n PATTERN SEQ(A, B) GROUP-BY k WITHIN SESSION 3 s;"
+    "rising: RETURN COUNT(*) PATTERN visits+ WHERE PREV(visits).n < visits.n WITHIN SESSION 9 s;"
+    "all: RETURN COUNT(*) PATTERN SEQ(rising, B) WHERE rising.window_end < NEXT(B).time WITHIN 40 s",
 )
 
 

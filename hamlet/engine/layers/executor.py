@@ -158,6 +158,10 @@ class LayeredExecutor:
         """Whether an event of the input, or a row, may cost all those before it."""
         return any(each.looks_back for each in self.executors)
 
+    def next_edge(self, time: int) -> float:
+        """As of an `Executor`, of any unit; each is behind the input by what it waits for."""
+        return min(run.executor.next_edge(time - run.lag) + run.lag for run in self.units)
+
     def adopt(self, other: LayeredExecutor) -> None:
         """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
         self.events, self._ready, self._held_back = other.events, other._ready, other._held_back

@@ -8,7 +8,8 @@ window as long as time stays in a pane, and no session that is due later: it may
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from math import gcd, inf
+from math import inf
+from operator import is_not
 from typing import Any
 
 from hamlet.engine.executor import Executor
@@ -18,6 +19,7 @@ from hamlet.language.conditions import references, walk
 from hamlet.language.query import Binary, Duration, Expression, Literal, Reference, Unary
 from hamlet.language.schema import Schema
 from hamlet.planner.compile import may_refuse
+from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload
 
 MOST = 4096  # events that wait at once
@@ -34,7 +36,7 @@ class Waiting:
     Parameters
     ----------
     workload : Workload
-    time_column : str
+    time_column, type_column : str
 
     Attributes
     ----------
@@ -43,26 +45,24 @@ class Waiting:
         Whether they must be processed before rows are given.
     """
 
-    def __init__(self, workload: Workload, time_column: str) -> None:
+    def __init__(self, workload: Workload, time_column: str, type_column: str) -> None:
         self.events: list[dict[str, Any]] = []
         self.due = False
-        self._time = time_column
-        self._analysis = workload.analysis
+        self._time, self._type = time_column, type_column
         types = {kind for query in workload.analysis.queries for kind in query.types.values()}
-        self._fits = types.isdisjoint(workload.names)
+        self._queries = types.intersection(workload.names)  # whose rows are events of others
         asked = [query.condition for query in workload.queries if query.condition is not None]
         computed = [part for each in asked for part in walk(each) if isinstance(part, (Binary, Unary))]
         self._lengths = workload.durations
-        self._small = _largest_safe(computed, {time_column, *self._lengths})
+        self._small = -1 if computed and self._queries else _largest_safe(computed, {time_column, *self._lengths})
         self._computed = {each.attribute for part in computed for each in references(part)} - {time_column}
         self._shape: tuple[Any, ...] | None = None  # names and classes of the attributes of the last event
         self._last = 0  # its time
         self._behind = 0  # how far the time that no event comes before is behind
-        self._pane = 0  # 0 where all windows are sessions
-        self._gap: int | None = None  # the least of sessions
-        self._until = 0  # when a session may end
+        self._edge: float = inf  # when a window may close, or a session end
         self._schema: Schema | None = None
-        self._refuses = False  # whether a predicate may be an error, by the schema
+        self._compiled: list[CompiledWorkload] = []
+        self._refuses = False  # whether a predicate may be an error, by the columns' types
         self._ticks: Callable[[Any], int | None]  # of a time, by the schema
 
     @property
@@ -86,6 +86,8 @@ class Waiting:
                 return None
             if name in self._lengths and kind in (int, float) and not -_LONG < value < _LONG:
                 return None
+            if name == self._type and value in self._queries:
+                return None
             shape.append(name)
             shape.append(kind)
         return tuple(shape)
@@ -106,20 +108,19 @@ class Waiting:
     ) -> None:
         """Learn from a push that has been processed what may wait behind it; no event may come before `watermark`."""
         self._shape = None
-        if not self._fits or executor is None or schema is None or seen is None or watermark is None:
+        if executor is None or schema is None or seen is None or watermark is None:
             return
         if schema is not self._schema:
             self._schema, self._ticks = schema, reader_of(schema.clock)
-            self._refuses = may_refuse(self._analysis, schema)
+        compiled = [each.workload for each in executor.executors]
+        if len(compiled) != len(self._compiled) or any(map(is_not, compiled, self._compiled)):
+            self._compiled, self._refuses = compiled, any(map(may_refuse, compiled))
         if self._refuses:
             return
         last = events[-1] if isinstance(events, list) and events else None
         if watermark > seen or type(last) is not dict or self._ticks(last.get(self._time)) != seen:
             return
-        self._gap, self._until = executor.sessions()
-        if self._gap is not None:
-            self._until = min(self._until, watermark + self._gap + 1)  # events from then on are in no session yet
-        self._pane = gcd(*executor.window_panes)
+        self._edge = executor.next_edge(watermark)
         self._last, self._behind = seen, seen - watermark
         self._shape = self._shape_of(last)
 
@@ -136,10 +137,7 @@ class Waiting:
             if time is None or time < last:
                 return False
             last = time
-        reached = last - self._behind
-        if self._pane and reached // self._pane != (self._last - self._behind) // self._pane:
-            return False
-        if self._gap is not None and reached >= self._until:
+        if last - self._behind >= self._edge:
             return False
         if self._computed and self._small >= 0 and not self._is_small(events):
             return False
