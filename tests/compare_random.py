@@ -49,6 +49,7 @@ FEATURES = {
     "logged values": Features(queries=5, events=14, adjacent=False, local=False, taken=True, once=True),
     "logged events": Features(queries=6, events=12, adjacent=False, matched=True, once=True),
     "compared events": Features(queries=4, events=12, matched=True, once=True),
+    "compared sums": Features(queries=3, events=12, negation=False, matched=True),
     "large": Features(local=False, adjacent=False, large=True),
     "large pairs": Features(local=False, adjacent=False, large=True, conjunction=True),
 }

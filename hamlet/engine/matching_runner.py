@@ -133,7 +133,7 @@ def _widened(
     """What turns from INT into DOUBLE.
 
     The (list, place) of what nodes keep, the exact sets of such values, the (traced variable, place) of what records
-    keep, the things that trends are grouped by, and the (predicate, place) of what a log compares.
+    keep, the things that trends are grouped by, and the (predicate, place) of what a log compares or adds up.
     """
 
     def widens(column: int, before: int) -> bool:

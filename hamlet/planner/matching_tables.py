@@ -122,11 +122,17 @@ class MatchingTables:
         ]
 
     def compared_columns(self) -> list[tuple[int, int, int]]:
-        """(predicate, place, event column) of the attributes that a log keeps since neighbours are compared by them."""
+        """(predicate, place, event column) of the attributes that a log keeps since neighbours are compared by them.
+
+        Those that are added up over trends of compared neighbours have -1 and the place of a component.
+        """
         return [
-            (number, place, column)
-            for number, each in enumerate(self.compared)
-            for place, column in enumerate(each.columns)
+            *(
+                (number, place, column)
+                for number, each in enumerate(self.compared)
+                for place, column in enumerate(each.columns)
+            ),
+            *((NONE, place, row[2]) for place, row in enumerate(self.components) if self.compared and row[2] >= 0),
         ]
 
     def kept(self) -> list[tuple[int, int, int]]:
@@ -229,7 +235,7 @@ class MatchingWriter(Writer):
 
         Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
         have reached it; and where trends are counted they are in integers, by at most one thing that they took. Where
-        neighbours are compared an extreme value stands beside each bit, and numbers of trends in trees by key; by what
+        neighbours are compared an extreme value stands beside each bit, and sums over trends in trees by key; by what
         trends took, there would be as many trees. Under SPAN beginnings matter, which no guard behind the last event
         may tell apart; counts of trends by how many events they took are products of polynomials there, and better
         kept by beginnings; so are values where windows overlap much, for each of them is looked through, while trends
@@ -252,8 +258,9 @@ class MatchingWriter(Writer):
                 and tables.span < 0
                 and all(are_apart(self.query.adjacent[pair]) for _, pair in self.predicate_numbers)
             )
-        counted = counted and not (compares and tables.takings)
         asked = once and (counted or (tables.over_events and not tables.takings))
+        if compares:
+            asked = bool(tables.traced) and not (tables.takings or tables.sets or tables.event_sets)
         return plain and free and asked and only_single_events(tables) and len(tables.logged_slots()[0]) <= _BITS
 
     def _compared(self, source: object, pair: Pair) -> Compared:

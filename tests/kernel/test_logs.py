@@ -302,11 +302,12 @@ COMPARED = (
     "{v}.s < NEXT({w}).s",
     "{v}.s <> NEXT({w}).s",
 )
+SUMS = ("SUM({v}.a)", "AVG({v}.a)", "MIN({v}.a)", "MAX({v}.b)", "COUNT({v})")
 VARIABLES = ("AB", "ABC", "AB", "AC", "AB", "AB", "xBy", "AB", "xBy", "xBy", "Ay")  # of the shapes, in their order
 
 
 def comparing(chance: random.Random, within: str, count: int = 8) -> str:
-    """Queries over events, and of how many trends there are, that compare neighbours, of all shapes."""
+    """Queries over events, some over their trends, too, that compare neighbours, of all shapes."""
     found = []
     for number in chance.sample(range(len(SHAPES)), count):
         v, *pair = (chance.choice(VARIABLES[number]) for _ in range(3))
@@ -314,6 +315,8 @@ def comparing(chance: random.Random, within: str, count: int = 8) -> str:
         if chance.random() < 0.4:
             conditions.append(chance.choice(COMPARED).format(v=v, w=v))
         items = [f"{item.format(v=v)} AS n{place}" for place, item in enumerate(chance.sample(ITEMS, 2))]
+        sums = chance.sample(SUMS, 2) if chance.random() < 0.5 else []
+        items += [f"{item.format(v=pair[0])} AS s{place}" for place, item in enumerate(sums)]
         items += ["COUNT(*)"] * (chance.random() < 0.5)
         found.append(
             f"RETURN k, {', '.join(items)} PATTERN {SHAPES[number]} WHERE {' AND '.join(conditions)} "
@@ -367,21 +370,25 @@ def test_compared_neighbours_cost_no_more_than_their_number() -> None:
         lowest = min(lowest, value)
     assert row["n"] == inside
     pairs = pa.table({"time": range(60_000), "type": ["A"] * 60_000, "a": [n % 2 - n // 2 * 2 for n in range(60_000)]})
-    text = "RETURN COUNT(EVENTS A) AS n, COUNT(*) PATTERN A{2,} WHERE A.a < NEXT(A).a WITHIN ALL"
-    before = time.process_time()
-    [row] = hamlet.run(hamlet.Workload.parse(text), pairs).rows()
-    assert time.process_time() - before < 5
-    assert (row["n"], row["count"]) == (60_000, 30_000)
+    total = sum(pairs["a"].to_pylist())
+    for numbers in ("exact", "float"):
+        text = "RETURN COUNT(EVENTS A) AS n, COUNT(*) PATTERN A{2,} WHERE A.a < NEXT(A).a WITHIN ALL;\n"
+        text += text.replace("COUNT(*)", "COUNT(*), SUM(A.a) AS s, MIN(A.a) AS low")
+        before = time.process_time()
+        counted, summed = hamlet.run(hamlet.Workload.parse(text), pairs, numbers=numbers).rows()
+        assert time.process_time() - before < 10
+        assert (counted["n"], counted["count"]) == (summed["n"], summed["count"]) == (60_000, 30_000)
+        assert (summed["s"], summed["low"]) == (total, -59_998)
 
 
 def test_what_is_compared_gets_its_type_while_windows_are_open() -> None:
     """No value at first, then integers, then doubles, then strings elsewhere; and a window closes after a restore."""
     text = "RETURN COUNT(EVENTS A) AS n, SUM(EVENTS A.a) AS s PATTERN A{2,} WHERE A.a < NEXT(A).a WITHIN ALL;\n"
-    text += "RETURN COUNT(EVENTS A) AS n PATTERN A{2,} WHERE A.s > NEXT(A).s WITHIN ALL"
+    text += "RETURN COUNT(EVENTS A) AS n, SUM(A.b) AS b PATTERN A{2,} WHERE A.s > NEXT(A).s WITHIN ALL"
     values = [None, None, 3, None, 2, 2, 5, 4.5, 2.5, None, -0.0, 0]
     texts = [None, None, None, "m", "n", "z", "a", None, "b", "y", "c", "c"]
     events = [
-        {"time": place, "type": "A", "a": value, "s": text}
+        {"time": place, "type": "A", "a": value, "s": text, "b": value}
         for place, (value, text) in enumerate(zip(values, texts, strict=True))
     ]
     parsed = hamlet.Workload.parse(text)

@@ -1,10 +1,11 @@
-"""How many trends there are whose neighbours are compared, over a log: sums over the events that an event may follow.
+"""Trends whose neighbours are compared, added up over a log: sums over the events that an event may follow.
 
 All keys of a window are known when it closes. So the events that may stand in a gate (`neighbours`) are ordered by key
-beforehand, and the numbers of trends that end with them stand in a Fenwick tree in this order: those with a key below
+beforehand, and the trends that end with them, added up, stand in a Fenwick tree in this order: those with a key below
 that of a later event are the sum of O(log n) nodes, and one more is added to as many. Where other keys must be equal,
 there is a tree for each value of them. A match of a guard empties a tree by its stamp. Of comparisons that have no keys
-all pairs of events are looked at.
+all pairs of events are looked at. Trends are added up as their number, or, where sums over them are asked for, as a
+cell: nothing but what is below a key is ever read, so extrema need no tree of another kind.
 
 Numbers are as wide as they turn out: no sum passes that of all trends so far, begun or ended.
 
@@ -14,8 +15,8 @@ Source: Fenwick, A New Data Structure for Cumulative Frequency Tables, Software:
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 
-from hamlet.kernel.cells cimport limbs_add, limbs_bits
-from hamlet.kernel.operators.matching.neighbours cimport FAILED, FITS, Fit, fits_pair
+from hamlet.kernel.cells cimport add_cell, bind_event, increment, limbs_add, limbs_bits
+from hamlet.kernel.operators.matching.neighbours cimport FAILED, FITS, Fit, fits_pair, point_at_all
 from hamlet.kernel.operators.matching.passes cimport Step, Tally
 from hamlet.kernel.operators.matching.tables cimport FOUND, Arrival, Core, Gate, Log, Member, Search
 from hamlet.kernel.plan cimport NO_FAILURE, OVERFLOW
@@ -30,10 +31,10 @@ cdef enum:
 cdef Py_ssize_t compared_words(const Log* log, const Tally* y, Py_ssize_t entries, Py_ssize_t steps) noexcept nogil:
     """How much room is needed: the sum of all numbers, those of each event by state, and the nodes of all trees."""
     cdef const Member* m = y.member
-    cdef Py_ssize_t words = (1 + steps * y.table.states) * y.width
+    cdef Py_ssize_t words = y.width + steps * y.table.states * y.words
     cdef int number
     for number in range(m.gates, m.gates_end):
-        words += (log.gate[number].search_end - log.gate[number].search) * entries * (1 + y.width)
+        words += (log.gate[number].search_end - log.gate[number].search) * entries * (1 + y.words)
     return words
 
 
@@ -41,22 +42,26 @@ cdef int follow_compared(
     Core* k, const Tally* y, const Log* log, const uint64_t* record, Py_ssize_t entries, const Step* step,
     Py_ssize_t steps, int widest, uint64_t* room
 ) noexcept nogil:
-    """Add up the trends of all slots at the end of some events, in `room` that is all zeros.
+    """Add up the trends of some events as the total, in `room` that is all zeros.
 
     Returns a Failure, or TOO_LONG where numbers need more words; they never need more than `widest`.
     """
     cdef const Member* m = y.member
     cdef Gate* gate
     cdef Py_ssize_t at = 0, begin
-    cdef uint64_t emptied
+    cdef uint64_t emptied, left
     cdef int number
     cdef uint64_t* all_ = room
     cdef uint64_t* numbers = room + y.width
-    cdef uint64_t* tree = numbers + steps * y.table.states * y.width
+    cdef uint64_t* tree = numbers + steps * y.table.states * y.words
     for number in range(m.gates, m.gates_end):
         gate = &log.gate[number]
         gate.tree, gate.count = tree, 0
-        tree += (gate.search_end - gate.search) * entries * (1 + y.width)
+        tree += (gate.search_end - gate.search) * entries * (1 + y.words)
+    left = m.state_slots[0]
+    while left:
+        increment(&y.table.cells, y.width, y.standing + ctzll(left) * y.stride)
+        left &= left - 1
     while at < steps:
         begin, emptied = at, 0
         while at < steps and step[at].step == step[begin].step:
@@ -70,19 +75,32 @@ cdef int follow_compared(
             begin += 1
         if y.width < widest and limbs_bits(all_, y.width) > 64 * y.width - HEAD_ROOM:
             return TOO_LONG
+    left = m.finals
+    while left:
+        add_trends(y, y.total, y.standing + ctzll(left) * y.stride)
+        left &= left - 1
     return NO_FAILURE
+
+
+cdef inline void add_trends(const Tally* y, uint64_t* target, const uint64_t* source) noexcept nogil:
+    if y.member.sums:
+        add_cell(&y.table.cells, y.width, target, source)
+    else:
+        limbs_add(target, source, y.width)
 
 
 cdef int take_event(
     Core* k, const Tally* y, const Log* log, const uint64_t* record, Py_ssize_t entries, const Step* step,
     Py_ssize_t at, uint64_t* numbers
 ) noexcept nogil:
-    """Find the number of trends that end with an event, for each state that it is taken in. Returns a Failure."""
+    """Add up the trends that end with an event, for each state that it is taken in. Returns a Failure."""
     cdef const Member* m = y.member
     cdef const Arrival* a
     cdef uint64_t* own
     cdef uint64_t left = step[at].slots
     cdef int state, way
+    if m.sums:
+        point_at_all(log, record + step[at].entry * y.table.record_words, k.kept_column)
     while left:
         state = m.slot_state[ctzll(left)]
         left &= ~m.state_slots[state]
@@ -90,14 +108,16 @@ cdef int take_event(
         a = &y.table.arrival[m.arrival[state]]
         for way in range(a.ways, a.ways_end):
             if m.way_gate[way] < 0:
-                limbs_add(own, y.standing + m.way_slot[way] * y.stride, y.width)
+                add_trends(y, own, y.standing + m.way_slot[way] * y.stride)
             elif add_fitting(k, y, log, &log.gate[m.way_gate[way]], record, entries, step, at, numbers, own):
                 return OVERFLOW
+        if m.sums:
+            bind_event(&y.table.logged, &y.table.binding[a.variable], y.width, own, k.kept_column, 0)
     return NO_FAILURE
 
 
 cdef inline uint64_t* number_of(const Tally* y, uint64_t* numbers, Py_ssize_t at, int state) noexcept nogil:
-    return numbers + (at * y.table.states + state) * y.width
+    return numbers + (at * y.table.states + state) * y.words
 
 
 cdef int add_fitting(
@@ -115,7 +135,7 @@ cdef int add_fitting(
         if fit == FAILED:
             return OVERFLOW
         if fit == FITS:
-            limbs_add(own, number_of(y, numbers, gate.best[i], state), y.width)
+            add_trends(y, own, number_of(y, numbers, gate.best[i], state))
     for number in range(gate.search, gate.search_end):
         s = &log.search[number]
         group = (<const int32_t*> (s.found + FOUND * entry + 2))[1]
@@ -123,7 +143,7 @@ cdef int add_fitting(
         while i:
             node = node_of(y, gate, number, entries, s.first[group] + i - 1)
             if node[0] == gate.stamp:
-                limbs_add(own, node + 1, y.width)
+                add_trends(y, own, node + 1)
             i &= i - 1
     return NO_FAILURE
 
@@ -131,7 +151,7 @@ cdef int add_fitting(
 cdef inline uint64_t* node_of(
     const Tally* y, const Gate* gate, int search, Py_ssize_t entries, Py_ssize_t place
 ) noexcept nogil:
-    return gate.tree + ((search - gate.search) * entries + place) * (1 + y.width)
+    return gate.tree + ((search - gate.search) * entries + place) * (1 + y.words)
 
 
 cdef void empty(const Tally* y, const Log* log, uint64_t slots) noexcept nogil:
@@ -163,8 +183,9 @@ cdef void stand(
         slot = ctzll(left)
         left &= left - 1
         own = number_of(y, numbers, at, m.slot_state[slot])
-        limbs_add(y.standing + slot * y.stride, own, y.width)
-        limbs_add(all_, own, y.width)
+        add_trends(y, y.standing + slot * y.stride, own)
+        if y.table.cells.exact:
+            limbs_add(all_, own, y.width)
         for number in range(m.gates, m.gates_end):
             gate = &log.gate[number]
             if gate.slot >> m.base != <uint64_t> 1 << slot:
@@ -178,7 +199,7 @@ cdef void stand(
 cdef void add_to_trees(
     const Tally* y, const Log* log, const Gate* gate, Py_ssize_t entries, Py_ssize_t entry, const uint64_t* own
 ) noexcept nogil:
-    """Add the number of an event to the trees of a gate."""
+    """Add the trends that end with an event to the trees of a gate."""
     cdef const Search* s
     cdef uint64_t* node
     cdef Py_ssize_t i, size
@@ -193,6 +214,6 @@ cdef void add_to_trees(
             node = node_of(y, gate, number, entries, s.first[group] + i - 1)
             if node[0] != gate.stamp:
                 node[0] = gate.stamp
-                memset(node + 1, 0, y.width * sizeof(uint64_t))
-            limbs_add(node + 1, own, y.width)
+                memset(node + 1, 0, y.words * sizeof(uint64_t))
+            add_trends(y, node + 1, own)
             i += i & -i

@@ -79,7 +79,8 @@ cdef dict lay_logs(Core* k, object tables, bint apart, Interface owner):
 def columns_of(table):
     """The event columns that a log keeps for a query.
 
-    Of each traced variable, then of what neighbours are compared by, then of what trends are grouped by.
+    Of each traced variable, then of what neighbours are compared by and of what is added up over their trends, then of
+    what trends are grouped by.
     """
     found = [(("trace", number, place), column) for number, place, column in table.recorded()]
     found += [(("compared", number, place), column) for number, place, column in table.compared_columns()]
@@ -144,6 +145,8 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
                     moves[word][shift] = moves[word].get(shift, 0) | 1 << target
         kept = dict(columns_of(tables[number]))
         log.member[place].column = columns.index(kept["taking", 0, 0]) if ("taking", 0, 0) in kept else -1
+        if log.member[place].sums:
+            lay_sums(&k.query[number], tables[number], columns, owner)
         log.member[place].traces = len(traces)
         for of, (variable, first, end) in enumerate(tables[number].traced):
             if variable < 0:
@@ -311,6 +314,9 @@ cdef void lay_member(Table* t, Member* m, object table, object bit_of, Interface
             emptied[guard] |= 1 << bit
     m.emptied = <uint64_t*> owner.hold(np.array(emptied, np.uint64))
     m.tallies = not table.over_events
+    m.sums = m.tallies and bool(table.compared) and (
+        not table.exact or any(variable >= 0 for _, variable, *_ in table.components)
+    )
     grouped = table.takings[0][2] if table.takings else None  # the variable
     m.named = sum(state_slots[state] for state, variable, _, _ in table.arrivals if variable == grouped)
 
@@ -321,6 +327,16 @@ def states_again(table):
     for _ in behind:
         behind = {state: near.union(*(behind.get(each, ()) for each in near)) for state, near in behind.items()}
     return [state for state, near in behind.items() if state in near]
+
+
+cdef void lay_sums(Table* t, object table, object columns, Interface owner) except *:
+    """The components over trends, with the columns of a log."""
+    cdef int i
+    t.logged = t.cells
+    t.logged.component = <Component*> owner.hold(np.array(table.components, np.int32))
+    for i in range(t.cells.components):
+        if t.cells.component[i].column >= 0:
+            t.logged.component[i].column = columns.index(t.cells.component[i].column)
 
 
 cdef list gains_of(const Table* t, int variable, object read):

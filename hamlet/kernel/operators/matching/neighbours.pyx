@@ -89,6 +89,15 @@ cdef inline void point_at(
         to[i].valid = <const uint8_t*> (kept + log.columns) + column[i]
 
 
+cdef void point_at_all(const Log* log, const uint64_t* entry, Column* to) noexcept nogil:
+    """Let columns have all attributes of an entry."""
+    cdef const uint64_t* kept = entry + log.head
+    cdef int i
+    for i in range(log.columns):
+        to[i].data = <const int64_t*> kept + i
+        to[i].valid = <const uint8_t*> (kept + log.columns) + i
+
+
 cdef bint find_keys(
     Core* k, const Log* log, const Search* s, const uint64_t* entry, int side, int64_t* found
 ) noexcept nogil:

@@ -224,7 +224,7 @@ cdef class Matching(Interface):
         widened : sequence of (sequence of (int, int), sequence of int, sequence of (int, int), sequence of int)
             Per query the (list, place of column) whose kept values turn from INT into DOUBLE, the sets, the (traced
             variable, place of column) of records, what trends are grouped by, and the (predicate, place of column) of
-            what is compared in a log.
+            what is compared or added up in a log.
         """
         cdef Core* k = &self.core
         cdef Core* old = &other.core

@@ -30,6 +30,7 @@ cdef struct Tally:       # numbers of the trends of one query in one window
     int marks
     int used             # marks that some trend may have by now
     int width            # limbs of a number
+    int words            # of a number; of compared neighbours with sums those of a cell
     int depth            # numbers of a vector: one for each mark; 1 where trends are split
     Py_ssize_t stride    # words of a vector
     int rows             # how often every slot is there

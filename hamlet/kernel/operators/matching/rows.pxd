@@ -20,3 +20,6 @@ cdef int append_numbers(
     Core* k, int query, int64_t key, int64_t window, int rows, uint64_t there, const uint64_t* what,
     const uint64_t* number
 ) noexcept nogil
+cdef int append_sums(
+    Core* k, int query, int64_t key, int64_t window, const uint64_t* sums, int width, uint64_t* cell
+) noexcept nogil

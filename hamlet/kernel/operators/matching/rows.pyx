@@ -144,10 +144,8 @@ cdef int append_marked(
     """Append a row with a count of some width, its other components from a cell of width 1; and what trends took."""
     cdef const Table* t = &k.query[query]
     cdef Rows* r = &k.rows[query]
-    cdef const Component* c
     cdef uint64_t* row
-    cdef uint64_t* target
-    cdef int i, j
+    cdef int i
     if width == 1:
         cell[0] = count[0]
         return append_cell(k, query, key, window, there, what, cell)
@@ -157,14 +155,46 @@ cdef int append_marked(
     if t.cells.exact:
         k.most_bits = max(k.most_bits, limbs_bits(count, width))
     for i in range(1, t.cells.components):
-        c = &t.cells.component[i]
-        target = row + place_in_cell(c, width)
-        memcpy(target, cell + place_in_cell(c, 1), words_in_cell(c, 1) * sizeof(uint64_t))
-        for j in range(words_in_cell(c, 1), words_in_cell(c, width)):
-            target[j] = <uint64_t> (<int64_t> target[j - 1] >> 63)
+        write_wider(&t.cells.component[i], row, width, cell)
     for i in range(width):
         row[i] = count[i]
     return NO_FAILURE
+
+
+cdef inline void write_wider(const Component* c, uint64_t* row, int width, const uint64_t* cell) noexcept nogil:
+    """Write a component of a cell of width 1 into a wider one."""
+    cdef uint64_t* target = row + place_in_cell(c, width)
+    cdef int i
+    memcpy(target, cell + place_in_cell(c, 1), words_in_cell(c, 1) * sizeof(uint64_t))
+    for i in range(words_in_cell(c, 1), words_in_cell(c, width)):
+        target[i] = <uint64_t> (<int64_t> target[i - 1] >> 63)
+
+
+cdef int append_sums(
+    Core* k, int query, int64_t key, int64_t window, const uint64_t* sums, int width, uint64_t* cell
+) noexcept nogil:
+    """Append a row with sums over trends from a cell of some width, and those over events from one of width 1."""
+    cdef const Table* t = &k.query[query]
+    cdef const Component* c
+    cdef uint64_t* row = cell
+    cdef int i, narrower = 1
+    if t.cells.exact:
+        narrower = <int> (limbs_bits(sums, width) // 64) + 1
+        k.most_bits = max(k.most_bits, limbs_bits(sums, width))
+    if narrower > 1:
+        row = next_row(k, &k.rows[query], key, window, narrower, words_of(&t.cells, narrower))
+        if row == NULL:
+            return OUT_OF_MEMORY
+    for i in range(t.cells.components):
+        c = &t.cells.component[i]
+        if i == 0 or c.variable >= 0:
+            memcpy(
+                row + place_in_cell(c, narrower), sums + place_in_cell(c, width),
+                words_in_cell(c, narrower) * sizeof(uint64_t),
+            )
+        elif narrower > 1:
+            write_wider(c, row, narrower, cell)
+    return NO_FAILURE if narrower > 1 else append_cell(k, query, key, window, 0, 0, cell)
 
 
 cdef inline int note_mark(Core* k, Rows* r, uint64_t there, uint64_t what) noexcept nogil:

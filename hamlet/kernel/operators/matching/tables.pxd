@@ -164,6 +164,7 @@ cdef struct Member:      # a query that has its events in a log
     int column           # of the attribute that trends are grouped by, -1 for none
     uint64_t named       # the slots of the variable that they are grouped by
     int tallies          # 1 where trends are counted; else it is enough that there is one
+    int sums             # 1 where they have sums besides, or are counted in doubles (`compared`)
     int gates            # Log.gate[gates : gates_end] are its own
     int gates_end
     int* way_gate        # [ways] the gate that a way reads, -1 for none
@@ -228,7 +229,7 @@ cdef struct Gate:        # events that stand in a slot, as a way that compares r
     uint64_t stamp
     uint64_t* best       # of each search [groups][2] a stamp, and the key that is compared most easily; or entries
     Py_ssize_t count     # of entries
-    uint64_t* tree       # of each search [entries] a stamp and a number of trends (`compared`)
+    uint64_t* tree       # of each search [entries] a stamp and what trends are added up as (`compared`)
 
 cdef struct Door:        # a way that compares
     int gate
@@ -339,7 +340,7 @@ cdef struct Table:       # one query
     int* way_slot        # [ways] the slot that is read, 0 for the start
     int* slot_first      # [states + 1] state -> its first slot
     uint64_t* emptied    # [guards] the slots that a match empties, by bits
-    Query logged         # the cells again: columns are places in the log, which is the only store
+    Query logged         # the cells again: columns are places in the log, which is the only store, or in `log`
     Partition* spare     # partitions that are free for other keys
     int spares
 

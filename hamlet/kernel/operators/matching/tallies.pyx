@@ -11,13 +11,21 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from hamlet.kernel.cells cimport bit_length, limbs_add, limbs_bits, limbs_increment, limbs_nonzero
+from hamlet.kernel.cells cimport (
+    bit_length,
+    has_trends,
+    limbs_add,
+    limbs_bits,
+    limbs_increment,
+    limbs_nonzero,
+    words_of,
+)
 from hamlet.kernel.operators.matching.compared cimport TOO_LONG, compared_words, follow_compared
 from hamlet.kernel.operators.matching.lengths cimport count_within, lay_blocks
 from hamlet.kernel.operators.matching.marks cimport MOST_GROUPS, TAKEN, VALUED
 from hamlet.kernel.operators.matching.passes cimport FIRST_VALUE, NO_VALUE, Step, Tally, add_marks, follow, retrace
 from hamlet.kernel.operators.matching.room cimport reserve_words
-from hamlet.kernel.operators.matching.rows cimport append_marked
+from hamlet.kernel.operators.matching.rows cimport append_marked, append_sums
 from hamlet.kernel.operators.matching.tables cimport (
     COUNT,
     FIRST,
@@ -124,8 +132,8 @@ cdef int add_up(
     cdef Step* step
     cdef Py_ssize_t vectors, room = 0
     cdef bint counts = y.taking != NULL and y.taking.function == COUNT
-    cdef int failure = NO_FAILURE
-    y.stride = y.depth * <Py_ssize_t> y.width
+    y.words = words_of(&t.cells, y.width) if m.sums else y.width
+    y.stride = y.depth * <Py_ssize_t> y.words
     vectors = (m.slots + t.states) * y.stride
     if t.span >= 0:
         vectors = (1 + m.slots) * (m.slots + t.states) * y.stride + 2 * m.slots * y.width
@@ -133,13 +141,13 @@ cdef int add_up(
         room = compared_words(log, y, entries, found.steps)
     if reserve_words(
         k, &k.tally, &k.tally_words,
-        at + vectors + room + y.stride + (y.marks + 1 + (found.places if y.splits else 0)) * <Py_ssize_t> y.width,
+        at + vectors + room + y.stride + (y.marks + 1 + (found.places if y.splits else 0)) * <Py_ssize_t> y.words,
     ):
         return OUT_OF_MEMORY
     step = <Step*> (k.tally + at) - found.steps  # it may have moved
     y.total = k.tally + at
-    y.number = y.total + y.marks * <Py_ssize_t> y.width
-    y.nothing = y.number + y.width
+    y.number = y.total + y.marks * <Py_ssize_t> y.words
+    y.nothing = y.number + y.words
     y.standing = y.nothing + y.stride
     y.pending = y.standing + vectors - (1 if t.span < 0 else 1 + m.slots) * t.states * y.stride
     y.kept = y.standing + vectors
@@ -148,15 +156,14 @@ cdef int add_up(
         return count_within(k, y, step, found.steps)
     if y.splits:
         return split(k, y, step, found.steps)
+    if m.gates < m.gates_end:
+        return follow_compared(k, y, log, p.lineage.record, entries, step, found.steps, widest, y.standing + vectors)
     begin(y, m.state_slots[0])
     y.used = 1 if y.taking == NULL or counts else FIRST_VALUE
     y.overwrites = y.taking != NULL and y.taking.function != FIRST
-    if m.gates < m.gates_end:
-        failure = follow_compared(k, y, log, p.lineage.record, entries, step, found.steps, widest, y.standing + vectors)
-    else:
-        follow(y, step, found.steps)
+    follow(y, step, found.steps)
     end(y, m.finals)
-    return failure
+    return NO_FAILURE
 
 
 cdef void begin(const Tally* y, uint64_t slots) noexcept nogil:
@@ -293,6 +300,10 @@ cdef int append_tally(
     cdef uint64_t there, what
     cdef const Ranked* ranked
     cdef int place, mark, width
+    if m.sums:
+        if not has_trends(&y.table.cells, y.width, total):
+            return NO_FAILURE
+        return append_sums(k, m.query, key, window, total, y.width, log.cell + m.cell)
     if y.taking != NULL and y.taking.function != COUNT:
         limbs_add(total, total + NO_VALUE * y.width, y.width)
         memset(total + NO_VALUE * y.width, 0, y.width * sizeof(uint64_t))
