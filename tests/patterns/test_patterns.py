@@ -727,6 +727,34 @@ def test_rows_that_make_no_table_are_an_error_of_the_table(rows: Any) -> None:
         hamlet.sql("SELECT * FROM t", {"t": rows})
 
 
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ([], "has no columns"),
+        ([{}], "has no columns"),
+        (pa.table({}), "has no columns"),
+        ([{"v": 1}, {"v": 1 << 70}], "cannot be read: column 'v'"),
+        ({"v": 5}, "cannot be read: column 'v'"),
+        (pa.table({"v": pa.array([1]).cast(pa.float32()).cast(pa.float16())}), "cannot be read"),
+        (pa.table({"v": pa.array([Decimal(1)], pa.decimal256(40))}), "cannot be read"),
+    ],
+)
+def test_a_table_that_the_host_does_not_take_is_an_error_of_the_table(table: Any, said: str) -> None:
+    with pytest.raises(hamlet.DataError, match=f"table 't'.*{said}"):
+        hamlet.sql("SELECT * FROM t MATCH_RECOGNIZE (MEASURES a.v AS v PATTERN (a) DEFINE a AS v > 0)", {"t": table})
+
+
+def test_dicts_may_have_different_attributes() -> None:
+    rows = [{"at": 1, "kind": "view"}, {"at": 2, "kind": "buy", "price": 3}, {"at": 3, "kind": "buy", "price": 4.5}]
+    text = """
+        SELECT * FROM t MATCH_RECOGNIZE (
+            ORDER BY at MEASURES SUM(b.price) AS paid ALL ROWS PER MATCH PATTERN (a b+) DEFINE a AS kind = 'view'
+        )
+    """
+    found = hamlet.sql(text, {"t": rows}).rows()
+    assert [(row["price"], row["paid"]) for row in found] == [(None, None), (3.0, 3.0), (4.5, 7.5)]
+
+
 @pytest.mark.parametrize("comment", ["-- of the day: --output x", "--of the day", "--"])
 def test_a_text_may_begin_with_a_comment(comment: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sql", f"{comment}\nSELECT 1 AS n", "--output", "-"]) == 0

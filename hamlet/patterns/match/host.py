@@ -225,12 +225,21 @@ class Host:
             found = found.slice(0, 0) if isinstance(found, pa.Table) else found.head(0)
         enums = _enums(value)
         if not enums:
-            self.connection.register(name, found)
+            self._give(name, name, found)
             return
-        self.connection.register(f"__hamlet_texts_{name}", found)  # Arrow's are texts to the host, in another order
+        self._give(name, f"__hamlet_texts_{name}", found)  # Arrow's are texts to the host, in another order
         read = ", ".join(f"CAST({quoted(each)} AS {kind}) AS {quoted(each)}" for each, kind in enums.items())
         given = quoted(f"__hamlet_texts_{name}")
         self.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT * REPLACE ({read}) FROM {given}")
+
+    def _give(self, name: str, known: str, found: Any) -> None:
+        """Hand a table to the host."""
+        if not len(found.columns):
+            raise DataError(f"table {name!r} has no columns; give a table with columns, if need be without rows")
+        try:
+            self.connection.register(known, found)
+        except self._error as error:
+            raise DataError(f"table {name!r} cannot be read: {host_error(error).message}") from None
 
     def _register_paths(self, name: str, paths: Sequence[str]) -> None:
         readers = {_reader(each) for each in paths}
@@ -471,19 +480,30 @@ def _arrow(name: str, value: Any) -> Any:
         return value  # the host reads it itself
     if module in ("duckdb", "_duckdb"):
         return value.to_arrow_table()
-    try:
-        if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
-            return pa.Table.from_pylist([dict(each) for each in value])
-        if isinstance(value, Mapping):
-            return pa.table(dict(value))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"table {name!r} cannot be read: {error}") from None
+    if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+        names = dict.fromkeys(column for each in value for column in each)
+        value = {column: [each.get(column) for each in value] for column in names}  # what a dict lacks is NULL
+    if isinstance(value, Mapping):
+        return _table_of(name, value)
     if hasattr(value, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(value).read_all()
     raise OptionError(
         f"table {name!r} is {type(value).__name__}; give Arrow, pandas, polars, a DuckDB relation, a list of dicts "
         "or a path"
     )
+
+
+def _table_of(name: str, columns: Mapping[str, Any]) -> pa.Table:
+    """A table of columns in arrays and lists."""
+    arrays: dict[str, Any] = {}
+    try:
+        for column, values in columns.items():
+            arrays[column] = None  # not read yet
+            arrays[column] = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values)
+        return pa.table(arrays)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        where = next((f"column {column!r}: " for column, array in arrays.items() if array is None), "")
+        raise DataError(f"table {name!r} cannot be read: {where}{error}") from None
 
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
