@@ -28,7 +28,7 @@ from hamlet.input.input_schema import other_type
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import FORMS, as_seconds, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
-from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen
+from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen, written_types
 
 _BLOCK = 1 << 22  # bytes; a row must fit in one block
 NULLS = ["", "NA", "N/A", "NULL", "null", "NaN", "nan"]
@@ -95,6 +95,7 @@ class CsvFile:
         self.rows: int | None
         self.ordered: bool | None
         self.rows, self.ordered = self._survey()
+        self._types = written_types(self._types, key.time if form.whole_seconds else None)
         self.schema = pa.schema(list(self._types.items()))
         self._refuse_long_integers()
 

@@ -37,6 +37,9 @@ class CsvForm:
         What becomes of a column that one of several files lacks; by default an error in CSV, else NULL.
     texts : tuple of str
         Columns of CSV that are text, whatever their values look like: ``007`` stays what it is.
+    whole_seconds : bool
+        Whether a time column of text whose times are whole seconds counts seconds, as bounds of policies without a unit
+        do, in place of microseconds, as that of a pipe does.
     """
 
     delimiter: str | None = None
@@ -44,6 +47,7 @@ class CsvForm:
     nulls: tuple[str, ...] | None = None
     missing_columns: MissingColumns | None = None
     texts: tuple[str, ...] = ()
+    whole_seconds: bool = False
 
     @property
     def drops(self) -> bool:

@@ -294,6 +294,7 @@ class OpenOptions(TypedDict, total=False):
     texts: tuple[str, ...]
     spill_rows: int
     wide_integers: bool
+    whole_seconds: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,6 +313,7 @@ class SourceOptions:
     texts: tuple[str, ...] = ()
     spill_rows: int = SPILL_ROWS
     wide_integers: bool = False
+    whole_seconds: bool = False
 
     def __post_init__(self) -> None:
         time, order, unit = self.time_column, self.order_column, self.time_unit
@@ -325,7 +327,13 @@ class SourceOptions:
     @property
     def form(self) -> CsvForm:
         """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns, texts=self.texts)
+        return CsvForm(
+            self.delimiter,
+            self.bad_rows,
+            missing_columns=self.missing_columns,
+            texts=self.texts,
+            whole_seconds=self.whole_seconds,
+        )
 
 
 def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
@@ -361,6 +369,8 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
         How many rows of disordered files and streams are sorted in memory at once.
     wide_integers : bool
         Whether integers of more than 64 bits in dicts make a column of decimals, instead of an error.
+    whole_seconds : bool
+        Whether times of text that are whole seconds throughout count seconds, in place of microseconds.
 
     Raises
     ------

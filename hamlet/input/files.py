@@ -154,7 +154,7 @@ def open_path(
         if kind == "csv":
             return CsvFile(path, key, type_column, form, known)
         form = form or CsvForm()
-        return JsonFile(path, key, known, texts=form.texts, drops=form.drops)
+        return JsonFile(path, key, known, texts=form.texts, drops=form.drops, whole_seconds=form.whole_seconds)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 

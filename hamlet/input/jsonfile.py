@@ -26,7 +26,7 @@ from hamlet.input.json_line import MOST_BRACKETS, brackets_in, brief, first_name
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.moments import FORMS, NUMBER, NoTimeError, as_seconds, clock_of, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
-from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen, widen_clocks
+from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen, widen_clocks, written_types
 
 _CHUNK = 1 << 23  # bytes
 _LONGEST_LINE = 1 << 28  # bytes
@@ -55,6 +55,8 @@ class JsonFile:
         Attributes that are text, also where it looks like times.
     drops : bool
         Whether bad lines (`hamlet.input.jsonbad`) are left out, in place of an error.
+    whole_seconds : bool
+        Whether times that are whole seconds throughout count seconds (`hamlet.input.csvform.CsvForm`).
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class JsonFile:
         *,
         texts: Sequence[str] = (),
         drops: bool = False,
+        whole_seconds: bool = False,
     ) -> None:
         self.name = str(path)
         self._bad: BadLines | None = None
@@ -98,6 +101,7 @@ class JsonFile:
             if not pa.types.is_null(self._types.get(name, pa.null())):
                 raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")
         self._parsed |= self._times_throughout()
+        self._types = written_types(self._types, key.time if whole_seconds else None)
         for name, kind in (known or {}).items():
             self._keep_to(name, kind)
         self.schema = pa.schema([(name, self._parsed.get(name, kind)) for name, kind in self._types.items()])

@@ -8,7 +8,7 @@ Source: docs/language.md ("Attributes and declarations").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hamlet.arrays import pa, pc
@@ -88,6 +88,15 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 def clock_type(arrow: pa.DataType) -> pa.DataType:
     """The plain type of a time or order column: a date becomes a timestamp of whole seconds."""
     return pa.timestamp("s") if pa.types.is_date(arrow) else plain_type(arrow)
+
+
+def written_types(types: Mapping[str, pa.DataType], seconds: str | None) -> dict[str, pa.DataType]:
+    """Types of columns of text: timestamps of whole seconds count microseconds, those of the column `seconds` apart."""
+    found = dict(types)
+    for name, kind in types.items():
+        if pa.types.is_timestamp(kind) and kind.unit == "s" and name != seconds:
+            found[name] = pa.timestamp("us", kind.tz)
+    return found
 
 
 def timestamp_unit(arrow: pa.DataType) -> tuple[str, str | None]:

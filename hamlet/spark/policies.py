@@ -203,7 +203,7 @@ def submit_stream(
     runner = PolicyRunner([policy], pa.int64(), 1, negate=run.negate)  # what cannot be monitored costs no JVM
     check_verdicts(run)
     texts = texts_of(each for each in policy.signature if (each.name, each.arity) in runner.predicates)
-    form = replace(chosen.form, texts=texts)
+    form = replace(chosen.form, texts=texts, whole_seconds=True)
     reading = Reading(SortKey(run.time_column, run.order_column), run.type_column, chosen.input_format, form)
 
     columns = partial(_columns_of, policy, runner, run)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import random
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hamlet
 from hamlet.input.live.table_lines import BadLineError, Columns, CsvLines, JsonLines
 from hamlet.input.ordering import SortKey
 
@@ -84,6 +86,28 @@ def test_a_fraction_after_whole_seconds(form: str) -> None:
     apart = read(form, lines)
     assert apart == read(form, ["".join(lines)])
     assert apart[2][0] == datetime(2024, 3, 1, 0, 0, 1, 123456)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+@pytest.mark.parametrize("tail", ["", "Z", ".5", ".123456789"])
+def test_means_of_a_file_are_those_of_a_pipe(form: str, tail: str, tmp_path: Path) -> None:
+    """Whole seconds of text have a mean that is none, and a pipe does not know whether all will be whole."""
+    rows = [{"time": f"{DAY.format(1)}T00:00:0{second}{tail}", "type": "A"} for second in (0, 1, 4)]
+    rows = [{**row, "at": row["time"]} for row in rows]
+    lines = "".join(lines_of(form, rows))
+    text = ("time,type,at\n" if form == "csv" else "") + lines
+    name = f"events.{'csv' if form == 'csv' else 'jsonl'}"
+    (tmp_path / name).write_text(text)
+    workload = hamlet.Workload.parse(
+        "RETURN AVG(A.time) AS m, AVG(A.at) AS n, (MAX(A.time) - MIN(A.at)) / 3 AS third PATTERN A WITHIN 1 min"
+    )
+    columns = Columns(SortKey("time"), "type")
+    parser = JsonLines(columns) if form == "json" else CsvLines(columns, "input")
+    if form == "csv":
+        parser.begin(b"time,type,at\n")
+    engine = hamlet.Engine(workload)
+    engine.push(parser.parse(lines.encode()))
+    assert hamlet.run(workload, tmp_path / name).rows() == engine.close()
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

@@ -194,7 +194,8 @@ def open_source(
     from hamlet.policies.logs.table_source import TableSource
 
     texts = texts_of(each for each in signature if (each.name, each.arity) in wanted)
-    events = open_events(source, input_format=input_format, wide_integers=True, texts=texts, **columns)
+    given: Any = {**columns, "input_format": input_format, "wide_integers": True, "whole_seconds": True, "texts": texts}
+    events = open_events(source, **given)
     return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 
 
