@@ -173,7 +173,7 @@ def test_json_types_are_those_of_all_lines(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "moment"),
     [
-        ("2024-01-01T05:06:07", pa.timestamp("s"), datetime.datetime(2024, 1, 1, 5, 6, 7)),
+        ("2024-01-01T05:06:07", pa.timestamp("us"), datetime.datetime(2024, 1, 1, 5, 6, 7)),
         ("2024-01-01T05:06:07Z", pa.timestamp("us", "UTC"), None),
         ("2024-01-01T05:06:07.5", pa.timestamp("us"), datetime.datetime(2024, 1, 1, 5, 6, 7, 500_000)),
         ("2024-01-01T05:06:07.5+01:00", pa.timestamp("us", "UTC"), None),
@@ -189,10 +189,22 @@ def test_json_times(folder: Path, text: str, kind: pa.DataType, moment: datetime
         assert found[0].as_py() == moment
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_whole_seconds_that_count_as_such(folder: Path, name: str) -> None:
+    """Bounds of policies without a unit are in that of the time column, which is seconds there."""
+    at = "2024-01-01T05:06:07"
+    text = f"time,type,at\n{at},A,{at}\n" if name == "a.csv" else f'{{"time": "{at}", "type": "A", "at": "{at}"}}\n'
+    path = write(folder, name, text)
+    assert open_events(path).schema.clock.type == pa.timestamp("us")
+    kept = open_events(path, whole_seconds=True)
+    assert (kept.schema.clock.type, kept.arrow_schema.field("at").type) == (pa.timestamp("s"), pa.timestamp("us"))
+    assert next(kept.batches()).column("time")[0].as_py() == datetime.datetime(2024, 1, 1, 5, 6, 7)
+
+
 @pytest.mark.parametrize(
     ("texts", "kind"),
     [
-        (["2024-01-01T05:06:07", "2024-01-01 05:06:08"], pa.timestamp("s")),
+        (["2024-01-01T05:06:07", "2024-01-01 05:06:08"], pa.timestamp("us")),
         (["2024-01-01T05:06:07Z", None], pa.timestamp("us", "UTC")),
         (["2024-01-01T05:06:07", "2024-01-01T05:06:07.5"], pa.timestamp("us")),
         (["2024-01-01T05:06:07+02:00", "2024-01-01T05:06:07.5Z"], pa.timestamp("us", "UTC")),
