@@ -261,6 +261,19 @@ def test_doubles_that_may_have_been_other_integers_are_refused(values: list[Any]
     assert [row["value"] for row in run(spec, events, values=True).rows()] == [float(value) for value in values]
 
 
+@pytest.mark.parametrize(("kind", "digits"), [(pa.float16(), 11), (pa.float32(), 24), (pa.float64(), 53)])
+def test_integers_may_come_as_floats_of_any_width(kind: pa.DataType, digits: int) -> None:
+    spec = Specification.parse("input x: Int64  output y := x + 1")
+
+    def values(*given: float | None) -> list[int]:
+        column = pa.array(given, pa.float64()).cast(kind)
+        return [row["value"] for row in run(spec, pa.table({"time": range(len(given)), "x": column}), values=True)]
+
+    assert values(1.0, None, -2.0, 2.0**digits - 1) == [2, -1, 2**digits]
+    with pytest.raises(DataError, match=rf"in row 2 .* from 2\^{digits} on .* do not tell integers apart"):
+        values(1.0, 2.0**digits)
+
+
 def test_words_that_nothing_holds_are_forgotten() -> None:
     text = """input s: String
         output n(p: String) spawn with s eval when s = p with n(p).last(or: 0) + 1 close @s when s = p && n(p) = 2"""

@@ -19,7 +19,8 @@ from hamlet.streams.program.tuples import digits_of, tuple_of
 
 Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "list[Any] | None"]
 _PYTHON = {"Int": int, "UInt": int, "Float": float, "Bool": bool, "String": str}
-_EXACT = 1 << 53  # integers below it are doubles
+# of their integers: those of fewer binary digits are exact
+_DIGITS = {pa.float16(): ("half float", 11), pa.float32(): ("float", 24), pa.float64(): ("double", 53)}
 _ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
 
 
@@ -168,11 +169,12 @@ def _wrong(found: pa.DataType, stream: ir.Stream, source: str) -> DataError:
 
 
 def _refuse_rounded(column: pa.Array) -> None:
-    """Raise ValueError at a double that may have been another integer, which is rounded from 2^53 on."""
-    far = pc.index(pc.greater_equal(pc.abs(column), _EXACT), True).as_py()
+    """Raise ValueError at a float that may have been another integer: doubles are rounded from 2^53 on."""
+    name, digits = _DIGITS[column.type]
+    far = pc.index(pc.greater_equal(pc.abs(column.cast(pa.float64())), 2.0**digits), True).as_py()
     if far >= 0:
         raise ValueError(
-            f"{column[far]} is a double, and from 2^53 on doubles do not tell integers apart; give integers"
+            f"{column[far]} is a {name}, and from 2^{digits} on {name}s do not tell integers apart; give integers"
         )
 
 
@@ -195,6 +197,7 @@ def _numbers(
             return pc.utf8_trim_whitespace(part).cast(target)
         if pa.types.is_floating(found) and pa.types.is_integer(target):
             _refuse_rounded(part)
+            part = part.cast(pa.float64())  # Arrow makes no integers of half floats
         return part.cast(target, safe=kind.family != "Float")
 
     try:
