@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import hamlet
+from hamlet.errors import DataError
 from hamlet.input.live.table_lines import BadLineError, Columns, CsvLines, JsonLines
 from hamlet.input.ordering import SortKey
 
@@ -119,3 +120,10 @@ def test_nanoseconds_after_microseconds(form: str) -> None:
         "'time' has more than six digits behind the point, and no time before has; give the first with nine digits"
     )
     assert len(read(form, ["".join(lines)])) == 3
+
+
+def test_a_header_without_the_event_types() -> None:
+    """A file of such lines is an error, too; that no type ever occurs would be a note only."""
+    for header in (b"time,kind\n", b"time, type\n"):
+        with pytest.raises(DataError, match=r"^input: there is no type column 'type'"):
+            CsvLines(Columns(SortKey("time"), "type"), "input").begin(header)

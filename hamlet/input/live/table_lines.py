@@ -315,7 +315,8 @@ class CsvLines(Lines):
         if (repeated := repeated_column(names)) is not None:
             raise DataError(f"{self._name}: {repeated}")
         self._columns.settle(names)
-        for name, role in ((self._columns.key.time, "time"), (self._columns.key.order, "order")):
+        needed = {"time": self._columns.key.time, "order": self._columns.key.order, "type": self._columns.type_column}
+        for role, name in needed.items():
             if name and name not in names:  # tables of SQL have no such column
                 if any(re.fullmatch(r"[+-]?\d+(\.\d+)?", each, re.ASCII) for each in names):
                     raise DataError(
