@@ -721,6 +721,27 @@ def test_nan_of_csv_is_null(tmp_path: Path) -> None:
         assert [type(value) for value in rows[0].values()] == [int, float, float, str, type(None)]
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_nanoseconds_of_text_order_rows(form: str, tmp_path: Path) -> None:
+    """DuckDB by itself reads microseconds of CSV, in which these rows are of one time, and texts of JSON."""
+    digits = {"000000003": "third", "000000001": "first", "000000002": "second", "": "none"}
+    rows = [(f"2026-01-01T00:00:01{tail and '.'}{tail}", name) for tail, name in digits.items()]
+    lines = (
+        [f"{at},{name}" for at, name in rows]
+        if form == "csv"
+        else [json.dumps({"seen": at, "name": name}) for at, name in rows]
+    )
+    (tmp_path / f"t.{form}").write_text("\n".join(["seen,name"] * (form == "csv") + lines) + "\n")
+    text = """
+        SELECT n, seen FROM t MATCH_RECOGNIZE (
+            ORDER BY seen MEASURES a.name AS n, a.seen AS seen PATTERN (a) WITHIN INTERVAL '1' SECOND DEFINE a AS TRUE
+        )
+    """
+    found = hamlet.sql(text, {"t": tmp_path / f"t.{form}"}).table()
+    assert found["n"].to_pylist() == ["none", "first", "second", "third"]
+    assert found["seen"].type == pa.timestamp("ns")
+
+
 @pytest.mark.parametrize("rows", [[{"t": 1}, {"t": "x"}], [{"t": 2**70}], [{"t": "\ud800"}], {"t": [1], "u": [1, 2]}])
 def test_rows_that_make_no_table_are_an_error_of_the_table(rows: Any) -> None:
     with pytest.raises(hamlet.DataError, match="table 't' cannot be read"):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
-_MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?".replace("{", "{{").replace("}", "}}")
+_MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?"
+_FINE_MOMENT = _MOMENT.replace("6", "9")
 _MISSING = ", ".join(f"'{each}'" for each in NULLS)  # in columns of numbers
 _INTEGER, _DECIMAL = r"[+-]?\d+", r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))"
 
@@ -39,17 +40,17 @@ def _number(kind: str, form: str) -> tuple[str, str, str]:
     return kind, f"{value} IS NULL OR ({fits})", value
 
 
+def _moment(kind: str, form: str) -> tuple[str, str, str]:
+    form = form.replace("{", "{{").replace("}", "}}")
+    fits = f"regexp_full_match({{0}}, '{form}') AND TRY_CAST({{0}} AS {kind}) IS NOT NULL"
+    return kind, f"{{0}} IS NULL OR ({fits})", "{0}"
+
+
 # By reader and type of the host, the types that columns have instead if all values pass, with test and value.
 _NARROWER: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = {
     "read_json": {
         "HUGEINT": (("BIGINT", "{0} IS NULL OR TRY_CAST({0} AS BIGINT) IS NOT NULL", "{0}"),),
-        "VARCHAR": (
-            (
-                "TIMESTAMP",
-                f"{{0}} IS NULL OR regexp_full_match({{0}}, '{_MOMENT}') AND TRY_CAST({{0}} AS TIMESTAMP) IS NOT NULL",
-                "{0}",
-            ),
-        ),
+        "VARCHAR": (_moment("TIMESTAMP", _MOMENT), _moment("TIMESTAMP_NS", _FINE_MOMENT)),
     },
     "read_csv": {"VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL))},
 }
@@ -297,6 +298,14 @@ class Host:
             return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{listed}}}{dates}"
 
         types = {each["name"]: each["type"] for each in columns}
+        moments = [name for name, kind in types.items() if kind == "TIMESTAMP"]
+        if moments:  # of which the host forgets what is finer than microseconds
+            types |= dict.fromkeys(moments, "VARCHAR")
+            fine = (f"bool_or(regexp_matches({quoted(name)}, '[.]\\d{{7}}'))" for name in moments)
+            fits = (f"bool_and({_moment('TIMESTAMP_NS', _FINE_MOMENT)[1].format(quoted(name))})" for name in moments)
+            tests = ", ".join(f"{some} AND {every}" for some, every in zip(fine, fits, strict=True))
+            [found] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
+            types |= {name: f"TIMESTAMP{'_NS' * bool(nanos)}" for name, nanos in zip(moments, found, strict=True)}
         doubles = [name for name, kind in types.items() if kind == "DOUBLE"]
         if doubles:  # NaN is a number to the host, and no value to us
             tests = ", ".join(f"bool_or(isnan({quoted(name)}))" for name in doubles)
