@@ -142,7 +142,7 @@ def normal(condition: Condition) -> Condition:
     match condition:
         case Compare(operator=operator, left=left, right=right):
             left, right = _normal_value(left), _normal_value(right)
-            if operator in (">", ">=") or (operator in ("=", "<>") and repr(right) < repr(left)):
+            if operator in (">", ">=") or (operator in ("=", "<>") and _is_before(right, left)):
                 operator, left, right = MIRRORED[operator], right, left
             return Compare(operator, left, right)
         case IsNull(operand=operand, negated=negated):
@@ -161,7 +161,27 @@ def _normal_value(value: Value) -> Value:
             return Negative(_normal_value(operand))
         case Arithmetic(operator=operator, left=left, right=right):
             left, right = _normal_value(left), _normal_value(right)
-            if operator in ("+", "*") and repr(right) < repr(left):
+            if operator in ("+", "*") and _is_before(right, left):
                 left, right = right, left
             return Arithmetic(operator, left, right)
     return value
+
+
+def _is_before(one: Value, other: Value) -> bool:
+    """Some order of values, found at the first place where two differ: their texts would be made anew at each level."""
+    return next((mine < its for mine, its in zip(_words(one), _words(other), strict=False) if mine != its), False)
+
+
+def _words(value: Value) -> Iterator[str]:
+    """The nodes of a value, each before its operands."""
+    left = [value]
+    while left:
+        match left.pop():
+            case Negative(operand=operand):
+                yield "Negative"
+                left.append(operand)
+            case Arithmetic(operator=operator, left=first, right=second):
+                yield f"Arithmetic {operator}"
+                left += (second, first)
+            case leaf:
+                yield repr(leaf)

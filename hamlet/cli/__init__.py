@@ -21,6 +21,7 @@ import click
 
 from hamlet.cli import machine
 from hamlet.cli.interrupt import heard_at_once
+from hamlet.cli.words import in_users_words
 from hamlet.errors import HamletError, JobError, speaking_of_flags
 from hamlet.runtime.garbage import resting
 from hamlet.starting import EXIT_CODE
@@ -55,6 +56,8 @@ class _Commands(click.Group):
             with heard_at_once():
                 found = super().invoke(context)
                 sys.stdout.flush()
+        except HamletError as error:
+            raise in_users_words(error, context) from None
         except KeyboardInterrupt:
             raise click.Abort from None  # before click prints an empty line
         except BrokenPipeError:

@@ -12,9 +12,11 @@ from typing import BinaryIO
 import click
 
 from hamlet.cli.options import Input
+from hamlet.cli.words import known_as
 from hamlet.errors import DataError, OptionError
 from hamlet.input.formats import COMPRESSIONS, FORMATS, format_of
 
+_COPIES = "hamlet.copies"  # in the context of a command: of inputs, their copies
 _FIRST = 1 << 16  # bytes of a pipe that say what its format is
 
 
@@ -30,20 +32,27 @@ def lasting(source: Input, input_format: str | None, more_formats: Sequence[str]
     more_formats : sequence of str
         Formats that can be read besides those of every command, for messages.
     """
-    if isinstance(source, list):
-        return [_lasting(each, input_format, more_formats) for each in source]
-    return _lasting(source, input_format, more_formats)
+    found = [_lasting(each, input_format, more_formats) for each in ([source] if isinstance(source, str) else source)]
+    some = [each for each in found if each is not None]  # what gives nothing has no events
+    return some[0] if len(found) == 1 and some else some
 
 
-def _lasting(source: str, input_format: str | None, more_formats: Sequence[str]) -> str:
-    if source == "-":
-        return _copied(sys.stdin.buffer, "standard-input", input_format, more_formats)
-    if Path(source).is_fifo():
+def _lasting(source: str, input_format: str | None, more_formats: Sequence[str]) -> str | None:
+    """The name of an input, or of its copy; None where it can be read once, and nothing was in it."""
+    is_input = source == "-"
+    if not is_input and not Path(source).is_fifo():
+        return source
+    if not is_input:
         with contextlib.suppress(OptionError):
             input_format = input_format or format_of(Path(source), None)
-        with open(source, "rb") as pipe:
-            return _copied(pipe, Path(source).name, input_format, more_formats)
-    return source
+    copies: dict[str, str | None] = click.get_current_context().meta.setdefault(_COPIES, {})
+    if source not in copies:  # several readers of one call: a pipe gives what it has once
+        with contextlib.nullcontext(sys.stdin.buffer) if is_input else open(source, "rb") as pipe:
+            name = "standard-input" if is_input else Path(source).name
+            copies[source] = copy = _copied(pipe, name, input_format, more_formats)
+        if copy is not None:
+            known_as(copy, "standard input" if is_input else source)
+    return copies[source]
 
 
 def told(path: str, input_format: str | None) -> str:
@@ -57,6 +66,7 @@ def told(path: str, input_format: str | None) -> str:
     packed = file.suffix.lower() if file.suffix.lower() in COMPRESSIONS else ""
     link = Path(_folder(), f"{file.name}.{input_format}{packed}")
     link.symlink_to(file.resolve())
+    known_as(str(link), path)
     return str(link)
 
 
@@ -69,11 +79,7 @@ def _folder() -> str:
     return folder.name
 
 
-def _copied(stream: BinaryIO, name: str, input_format: str | None, more_formats: Sequence[str]) -> str:
-    context = click.get_current_context()
-    copies: dict[str, str] = context.meta.setdefault("hamlet.copies", {})
-    if name in copies:  # several readers of one call: a pipe gives what it has once
-        return copies[name]
+def _copied(stream: BinaryIO, name: str, input_format: str | None, more_formats: Sequence[str]) -> str | None:
     if input_format not in (None, *more_formats):
         format_of(Path(name), input_format)  # refuses what is none
     folder = _folder()
@@ -83,9 +89,10 @@ def _copied(stream: BinaryIO, name: str, input_format: str | None, more_formats:
             shutil.copyfileobj(stream, file)
     except OSError as error:
         raise DataError(f"cannot copy the input to {folder}: {error.strerror or error}") from None
+    if not copy.stat().st_size and input_format != "parquet":
+        return None
     form = input_format or _found(copy, more_formats)
-    copies[name] = str(copy.rename(f"{copy}.{'log' if form == 'monpoly' else form}"))
-    return copies[name]
+    return str(copy.rename(f"{copy}.{'log' if form == 'monpoly' else form}"))
 
 
 def _found(copy: Path, more_formats: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,9 @@ from hamlet.cli.notations import (
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.csvform import CsvForm
-from hamlet.language.schema import Clock
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
-from hamlet.streams.clock import Times, text_of
+from hamlet.streams.clock import text_of
 from hamlet.streams.feeds import Feed
 from hamlet.streams.filters import LiveChoice, open_chosen
 from hamlet.streams.input_check import column_errors
@@ -40,7 +39,7 @@ from hamlet.streams.memory import declaration_text
 from hamlet.streams.program import ir
 from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import Found, RowForm
-from hamlet.streams.run import prepare as prepare_monitor
+from hamlet.streams.run import begun
 from hamlet.streams.sources import open_feed
 from hamlet.streams.tenant import StreamTenant
 from hamlet.streams.trends import TIME, trend_events
@@ -158,9 +157,7 @@ class PreparedSpecifications:
             self._monitors = [_monitor(Specification(common), settings)]
         else:
             self._monitors = [_monitor(spec, settings) for spec in specs]
-        for monitor in self._monitors:
-            prepare_monitor(monitor, self._feed)
-        self._batches, self._clock = _with_clock(self._feed, self._monitors[0])
+        self._batches, self._clock = begun(self._monitors, self._feed)
         self.parts = [
             Part(
                 name=Path(spec.source).stem,
@@ -274,22 +271,6 @@ def monitor_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _with_clock(feed: Feed, monitor: Monitor) -> tuple[Iterator[pa.RecordBatch], Clock | None]:
-    """The batches, and what their times are, which the first batch tells."""
-    batches = feed.batches()
-    first = next(batches, None)
-    if first is None:
-        return iter(()), None
-    column = monitor.find_time(first.schema.names)
-    times = monitor.times if monitor.times is not None else Times(column, monitor.options.time_unit, feed.name)
-    clock = times.clock
-    if clock is None:
-        probe = Times(column, monitor.options.time_unit, feed.name)
-        probe.ticks(first.column(column))
-        clock = probe.clock
-    return itertools.chain([first], batches), clock
-
-
 def check(path: str, settings: Settings) -> str:
     """What is said of a specification without errors."""
     spec = Specification.from_file(path)
@@ -309,9 +290,8 @@ def _check_input(spec: Specification, settings: Settings, most: int | None = Non
     feed = _opened(settings, spec.inputs)
     _fitting(spec, feed)
     monitor = _monitor(spec, settings)
-    prepare_monitor(monitor, feed)
     never: list[str] = []
-    for batch in itertools.islice(feed.batches(), most):
+    for batch in itertools.islice(begun([monitor], feed)[0], most):
         never = monitor.look(batch)
         if not never:
             break

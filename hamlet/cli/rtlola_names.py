@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from hamlet.cli.words import known_as
+
 _SECONDS, _NANOS = ("{}", "{}-secs", "{}-float-secs"), ("{}-nanos", "{}-uint-nanos")
 _OFFSETS = [each.format("offset") for each in (*_SECONDS, *_NANOS)]
 _RELATIVE = {each.format("relative"): "s" for each in _SECONDS} | {each.format("relative"): "ns" for each in _NANOS}
@@ -48,5 +50,6 @@ def by_other_names(options: dict[str, Any]) -> None:
         if options["start"] is not None or options["time_unit"] not in ("s", unit):
             raise click.UsageError(f"--offline {offline} says --start and --time-unit; leave them out")
         options |= {"start": "0", "time_unit": unit}
+        known_as("--start is '0'", f"--offline {offline} says --start 0")
     if verbosity is not None:
         options["values"] = options["values"] or _LEVELS[verbosity]

@@ -30,7 +30,7 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import summary_line
 from hamlet.cli.sinks import sink_of
-from hamlet.errors import Diagnostic, OptionError, UnsupportedError
+from hamlet.errors import DataError, Diagnostic, OptionError, UnsupportedError
 from hamlet.frontend.files import text_of_file
 from hamlet.frontend.time_column import called
 from hamlet.input.live.lines import LineForm
@@ -78,11 +78,13 @@ def tables_of(source: Input | None, input_format: str | None = None) -> Any:
     for each in inputs_of(source):
         match = _NAMED.fullmatch(each)
         path = match[2] if match else each
-        found = told(str(lasting(path, input_format)), input_format)
+        found = [told(each, input_format) for each in inputs_of(lasting(path, input_format))]
+        if not found:
+            raise DataError(f"{'standard input' if path == '-' else path} is empty, and a table has columns")
         if match:
-            named.setdefault(match[1], []).append(found)
+            named.setdefault(match[1], []).extend(found)
         else:
-            unnamed.append(found)
+            unnamed += found
     if named and unnamed:
         raise OptionError(f"some inputs have a name and {unnamed[0]} has none; write --input name={unnamed[0]}")
     return named or unnamed or None

@@ -22,18 +22,18 @@ from hamlet.engine.live.waiting import Waiting
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import HamletError, UnsupportedError
-from hamlet.input.columns import StringPool, values_of
+from hamlet.input.columns import StringPool
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, time_in_ticks
-from hamlet.language.schema import Clock, Schema
+from hamlet.language.schema import Schema
 from hamlet.memory.budget import Budget
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.compile import may_add_times
 from hamlet.planner.workload import Workload, workload_of
+from hamlet.runtime.arrival_monitor import ArrivalMonitor
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
-from hamlet.runtime.intake import with_time_column
-from hamlet.runtime.monitor import Monitor, Row
+from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import takes
 from hamlet.runtime.sizes import bytes_of
 
@@ -46,7 +46,7 @@ class EngineOptions(RunOptions, total=False):
     trace: bool
 
 
-class Engine(Monitor):
+class Engine(ArrivalMonitor[Options]):
     """Counts the trends of a stream as it arrives.
 
     Parameters
@@ -97,11 +97,10 @@ class Engine(Monitor):
         self._others: list[Part] = []  # engines of queries that came later
         self._replaced = False
         self._gather = gather
-        self._schema: Schema | None = None
         self._strings = StringPool()
         self._executor: Executor | None = None
         self._budget = Budget(bytes_of(chosen.max_memory))
-        self._receive(self._arrivals_by(chosen, lateness=lateness, late=late))
+        self._receive(self._arrivals_by(chosen, lateness, late))
         self._feed: Feed | None = None  # of a stream that is complete and in order
         self._settled = False  # whether types are known for good though names may be missing
         rows = set(self.workload.names)  # types of rows of queries, which no event has
@@ -111,21 +110,13 @@ class Engine(Monitor):
             )
         )
 
-    def _arrivals_by(self, options: Options, **judged: Any) -> Arrivals:
-        """What takes events with these options; `judged` is the lateness, and what becomes of late events."""
+    def _arrivals_by(self, options: Options, lateness: Lateness, late: str) -> Arrivals:
         counted, durations = self._budget.limit is not None, self._base.durations
-        return Arrivals(options, options.columns_of(self._base), **judged, counted=counted, durations=durations)
+        return Arrivals(options, options.columns_of(self._base), lateness, late, counted=counted, durations=durations)
 
     def _receive(self, arrivals: Arrivals) -> None:
-        """Take events so from now on."""
-        self._arrivals, self._buffer = arrivals, arrivals.buffer
+        super()._receive(arrivals)
         self._waiting = Waiting(self.workload, self.options.time_column, self.options.type_column)
-
-    def _settle(self, options: Options) -> None:
-        """Go on with the time column that the first events have."""
-        if options.time_column != self.options.time_column:
-            self.options = options
-            self._receive(self._arrivals_by(options, **self._buffer.options).going_on(self._arrivals))
 
     # ------------------------------------------------------------------------------------------ the public face
 
@@ -280,13 +271,6 @@ class Engine(Monitor):
     def stages(self) -> Stages:
         """Where the time of the run went so far."""
         return self._executor.stages if self._executor is not None else Stages()
-
-    @property
-    def clock(self) -> Clock:
-        """The time column; of whole ticks where no event has come yet."""
-        return (
-            self._schema.clock if self._schema else Clock(self.options.time_column, self.options.time_unit, pa.int64())
-        )
 
     # ------------------------------------------------------------------------------------------ rows as columns
 
@@ -476,10 +460,7 @@ class Engine(Monitor):
         self._refuse_closed()
         if self._waiting.events:
             self._flush()
-        if self._schema is None:
-            options, events = with_time_column(self._asked, events)
-            self._settle(options)
-        batch = self._arrivals.read(events, self._schema)
+        batch = self._arrived(events)
         if batch is None:
             return
         if batch.schema is not self._schema:
@@ -487,21 +468,15 @@ class Engine(Monitor):
                 self.workload.refuse_misspelled(batch.schema, self._types(batch.parts))
             self._compile(batch.schema)
         with self._working():
-            if self._expected.missing:
-                self._expected.see(self._types(batch.parts))
-            self._arrivals.take(batch)
+            self._hold(batch)
             self._release()
-
-    def _types(self, batches: Sequence[pa.RecordBatch]) -> set[str]:
-        """The types of some events."""
-        return {name for batch in batches for name in values_of(batch, self.options.type_column)}
 
     def _go_on(self, time: Any) -> None:
         """Process what is due once no event before `time` will come."""
         self._refuse_closed()
         self._flush()
         self._waiting.stop()
-        if self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
+        if self._goes_on(time):
             with self._working():
                 self._release()
 

@@ -7,7 +7,7 @@ and expression machine are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -21,9 +21,9 @@ from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import StringPool, values
-from hamlet.input.events import EventSource, Progress
+from hamlet.input.events import EventSource, Progress, SomeEvents
 from hamlet.input.period import PeriodEvents
-from hamlet.input.row_groups import RowGroups, Useless
+from hamlet.input.row_groups import Useless
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor
@@ -121,7 +121,7 @@ class Filter:
         return from_numpy(chosen.astype(np.bool_))
 
 
-class FilteredEvents(EventSource):
+class FilteredEvents(SomeEvents):
     """The events of a source for which a condition is true.
 
     Parameters
@@ -135,44 +135,16 @@ class FilteredEvents(EventSource):
         With every mistake of the condition.
     """
 
-    whole = False
-
     def __init__(self, source: EventSource, condition: str) -> None:
-        self.name = source.name
-        self.schema = source.schema
-        self.arrow_schema = source.arrow_schema
+        super().__init__(source)
         self.condition = condition
-        self._source = source
         self._filter = Filter(condition, source.schema)
         possible = self._filter.conditions.possible
-        left = source.leave_out(lambda bounds: not possible(bounds), BY_WHERE, self._filter.columns)
-        self.rows = None if source.rows is None else source.rows - left
-
-    def with_durations(self, names: Collection[str]) -> EventSource:  # noqa: ARG002
-        """This source: the one behind it has its durations before something is left out."""
-        return self
-
-    @property
-    def row_groups(self) -> RowGroups:
-        """The row groups of the source (`EventSource.row_groups`)."""
-        return self._source.row_groups
+        self._without(source.leave_out(lambda bounds: not possible(bounds), BY_WHERE, self._filter.columns))
 
     def leave_out(self, useless: Useless, reason: str, columns: Sequence[str]) -> int:  # noqa: ARG002
         """Leave out nothing: how many events of a row group fulfil the condition is known when they are read."""
         return 0
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the events can be read again (`EventSource.repeatable`)."""
-        return self._source.repeatable
-
-    def notes(self) -> list[str]:
-        """What is odd about the input (`EventSource.notes`)."""
-        return self._source.notes()
-
-    def types(self) -> list[str]:
-        """The event types that occur, where the source knows (`EventSource.types`)."""
-        return self._source.types()
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1

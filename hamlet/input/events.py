@@ -279,6 +279,48 @@ class EventSource:
         return True
 
 
+class SomeEvents(EventSource):
+    """Events of another source, of which some are left out.
+
+    Parameters
+    ----------
+    source : EventSource
+    """
+
+    whole = False
+
+    def __init__(self, source: EventSource) -> None:
+        self.name, self.schema, self.arrow_schema = source.name, source.schema, source.arrow_schema
+        self.rows, self._source = source.rows, source
+
+    def _without(self, rows: int) -> None:
+        """So many events are known not to come."""
+        if self.rows is not None:
+            self.rows -= rows
+
+    def with_durations(self, names: Collection[str]) -> EventSource:  # noqa: ARG002
+        """This source: the one behind it has its durations before something is left out."""
+        return self
+
+    @property
+    def row_groups(self) -> RowGroups:
+        """Those of the other source."""
+        return self._source.row_groups
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the other source can be read again."""
+        return self._source.repeatable
+
+    def types(self) -> list[str]:
+        """The event types that occur, where the other source knows."""
+        return self._source.types()
+
+    def notes(self) -> list[str]:
+        """What is odd about the input."""
+        return self._source.notes()
+
+
 class OpenOptions(TypedDict, total=False):
     """The options of `open_events`, by name."""
 

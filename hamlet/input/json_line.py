@@ -13,6 +13,11 @@ from hamlet.frontend.time_column import time_column_in
 MOST_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
 
 
+def all_blank(name: str) -> str:
+    """What is wrong with a file that has no line."""
+    return f"{name} holds no events: all its lines are blank"
+
+
 def brackets_in(text: bytes) -> int:
     """How many arrays and objects a text may begin."""
     return text.count(b"[") + text.count(b"{")

@@ -22,7 +22,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvform import Dropped
 from hamlet.input.input_schema import other_type
-from hamlet.input.json_line import MOST_BRACKETS, brackets_in, brief, first_names, object_of
+from hamlet.input.json_line import MOST_BRACKETS, all_blank, brackets_in, brief, first_names, object_of
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.moments import FORMS, NUMBER, NoTimeError, as_seconds, clock_of, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
@@ -96,7 +96,7 @@ class JsonFile:
         self.rows: int | None = check.rows
         self.ordered: bool | None = check.ordered
         if not check.rows and not self.dropped.rows:
-            raise DataError(f"{self.name} holds no events: all its lines are blank")
+            raise DataError(all_blank(self.name))
         for name, line in self._absent.items():
             if not pa.types.is_null(self._types.get(name, pa.null())):
                 raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")

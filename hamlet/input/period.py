@@ -6,7 +6,7 @@ not read, nor are columns that nobody asks for.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hamlet.errors import OptionError, option
 from hamlet.input.columns import integers
-from hamlet.input.events import EventSource, Progress
+from hamlet.input.events import EventSource, Progress, SomeEvents
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.statistics import Bounds, BoundsOf
 from hamlet.input.ticks import in_ticks
@@ -40,7 +40,7 @@ def period_of(since: Any, until: Any, clock: Clock) -> tuple[int, int]:
     return first, end
 
 
-class PeriodEvents(EventSource):
+class PeriodEvents(SomeEvents):
     """The events of a source from a time on and before another one.
 
     Parameters
@@ -48,30 +48,16 @@ class PeriodEvents(EventSource):
     source : EventSource
     since, until : int, str, datetime or None
         The first time that counts, and the first that does not any more; None for no such bound.
-
     """
 
-    whole = False
-
     def __init__(self, source: EventSource, since: Any = None, until: Any = None) -> None:
+        super().__init__(source)
         clock = source.schema.clock
-        self.name, self.schema, self.arrow_schema = source.name, source.schema, source.arrow_schema
-        self._source = source
         self._first, self._end = period_of(since, until, clock)
-        left = leave_out_period(self.row_groups, (self._first, self._end), clock)
-        self.rows = None if source.rows is None else source.rows - left
+        self._without(leave_out_period(self.row_groups, (self._first, self._end), clock))
 
     def _is_inside(self, times: Bounds) -> bool:
         return bool(times.known and self._first <= times.least and times.most < self._end)
-
-    def with_durations(self, names: Collection[str]) -> EventSource:  # noqa: ARG002
-        """This source: the one behind it has its durations before something is left out."""
-        return self
-
-    @property
-    def row_groups(self) -> RowGroups:
-        """The row groups of the source (`EventSource.row_groups`)."""
-        return self._source.row_groups
 
     def leave_out(self, useless: Useless, reason: str, columns: Sequence[str]) -> int:
         """Leave out row groups that lie in the period and are of no use (`EventSource.leave_out`)."""
@@ -79,19 +65,6 @@ class PeriodEvents(EventSource):
         return self._source.leave_out(
             lambda bounds: self._is_inside(bounds(clock)) and useless(bounds), reason, columns
         )
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether the events can be read again (`EventSource.repeatable`)."""
-        return self._source.repeatable
-
-    def types(self) -> list[str]:
-        """The event types that occur, where the source knows (`EventSource.types`)."""
-        return self._source.types()
-
-    def notes(self) -> list[str]:
-        """What is odd about the input (`EventSource.notes`)."""
-        return self._source.notes()
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1

@@ -13,7 +13,6 @@ from hamlet.input.readers import OpenTable
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Work
 from hamlet.runtime.monitor_tenant import MonitorTenant
-from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.tenant import Pieces
 
 
@@ -50,10 +49,6 @@ class WorkTenant(MonitorTenant):
         self.monitor = StepMonitor(work, **options) if saved is None else StepMonitor.restore(work, saved)
         self.known = Columns(self.monitor._key, self.monitor.options.type_column)
         self._chosen, self._named, self._delimiter = chosen, names, delimiter
-
-    @property
-    def _buffer(self) -> ReorderBuffer:
-        return self.monitor.buffer
 
     def text(self) -> str:
         """The text, without comments."""

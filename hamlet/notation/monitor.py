@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -15,17 +15,16 @@ from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, items, text,
 from hamlet.checkpoint.stream import described_options, described_promise, promise_of
 from hamlet.errors import MemoryLimitError, option
 from hamlet.frontend.time_column import TIME
-from hamlet.input.columns import values_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
-from hamlet.language.schema import END_OF_TIME, Clock, Schema
+from hamlet.language.schema import END_OF_TIME
 from hamlet.notation.notation import Row, Work
 from hamlet.output.columnar import dicts_of
+from hamlet.runtime.arrival_monitor import ArrivalMonitor
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.definitions import COLUMNS
 from hamlet.runtime.expected import Expected
-from hamlet.runtime.intake import with_time_column
 from hamlet.runtime.monitor import BatchMonitor
 from hamlet.runtime.options import check_columns, made_of
 from hamlet.runtime.reorder_buffer import Place
@@ -61,7 +60,7 @@ class MonitorOptions:
         return {name: getattr(self, name) for name in COLUMNS}
 
 
-class StepMonitor(BatchMonitor[pa.RecordBatch]):
+class StepMonitor(ArrivalMonitor[MonitorOptions], BatchMonitor[pa.RecordBatch]):
     """Drives the evaluator of a text, time after time.
 
     Parameters
@@ -78,27 +77,19 @@ class StepMonitor(BatchMonitor[pa.RecordBatch]):
         self._limit = bytes_of(chosen.max_memory)
         plan = work.plan
         self._rows = plan.rows
-        self._receive(self._arrivals_by(chosen))
+        self._receive(self._arrivals_by(chosen, chosen.lateness, chosen.late))
         self._expected = Expected(plan.types)
         self._evaluator = work.notation.evaluator(work.tree)
-        self._schema: Schema | None = None
         self._read: pa.Schema | None = None  # of the batches
 
-    def _arrivals_by(self, chosen: MonitorOptions) -> Arrivals:
-        """What takes events with these options."""
+    def _arrivals_by(self, chosen: MonitorOptions, lateness: Lateness, late: str) -> Arrivals:
         self._key = SortKey(chosen.time_column, chosen.order_column)
         self.columns = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *self.work.plan.columns]))
-        return Arrivals(chosen, self.columns, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
+        return Arrivals(chosen, self.columns, lateness, late, counted=chosen.max_memory is not None)
 
-    def _receive(self, arrivals: Arrivals) -> None:
-        """Take events so from now on."""
-        self._arrivals, self.buffer = arrivals, arrivals.buffer
-
-    def settle(self, options: MonitorOptions) -> None:
-        """Go on with the time column that the first events have."""
-        if options.time_column != self.options.time_column:
-            self.options = options
-            self._receive(self._arrivals_by(options).going_on(self._arrivals))
+    def begin(self, time_column: str) -> None:
+        """Events with this time column will come."""
+        self._settle(replace(self.options, time_column=time_column))
 
     # ------------------------------------------------------------------------------------------ the protocol
 
@@ -107,7 +98,7 @@ class StepMonitor(BatchMonitor[pa.RecordBatch]):
         return self.work
 
     def _held(self) -> tuple[int, int]:
-        (rows, size), (kept, more) = self.buffer.held(), self._evaluator.held()
+        (rows, size), (kept, more) = self._buffer.held(), self._evaluator.held()
         return rows + kept, size + more
 
     @property
@@ -115,8 +106,8 @@ class StepMonitor(BatchMonitor[pa.RecordBatch]):
         """Counters of the run so far."""
         with self._lock:
             return {
-                "events": self.buffer.events,
-                "late_events": self.buffer.late_events,
+                "events": self._buffer.events,
+                "late_events": self._buffer.late_events,
                 "kept_bytes": self._evaluator.held()[1],
             }
 
@@ -124,14 +115,7 @@ class StepMonitor(BatchMonitor[pa.RecordBatch]):
     def warnings(self) -> list[str]:
         """What was probably not meant, a sentence each: types that never came."""
         with self._lock:
-            return self._expected.warnings() if self.buffer.events else []
-
-    @property
-    def clock(self) -> Clock:
-        """The time column; of whole ticks where no event has come yet."""
-        if self._schema is not None:
-            return self._schema.clock
-        return Clock(self.options.time_column, self.options.time_unit, pa.int64())
+            return self._expected.warnings() if self._buffer.events else []
 
     @property
     def rows_schema(self) -> pa.Schema:
@@ -141,34 +125,29 @@ class StepMonitor(BatchMonitor[pa.RecordBatch]):
     # ------------------------------------------------------------------------------------------------ inside
 
     def _pushed(self, events: Any) -> list[pa.RecordBatch]:
-        if self._schema is None:
-            options, events = with_time_column(self._asked, events)
-            self.settle(options)
-        batch = self._arrivals.read(events, self._schema)
+        batch = self._arrived(events)
         if batch is None:
             return []
         self._schema, self._read = batch.schema, batch.parts[0].schema.remove_metadata()
         with self._working():
-            for part in batch.parts if self._expected.missing else ():
-                self._expected.see(values_of(part, self.options.type_column))
-            self._arrivals.take(batch)
+            self._hold(batch)
             return self._released()
 
     def _advanced(self, time: Any) -> list[pa.RecordBatch]:
-        if not self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
+        if not self._goes_on(time):
             return []
         with self._working():
             return self._released()
 
     def _ended(self) -> list[pa.RecordBatch]:
         with self._working():
-            self.buffer.promise(END_OF_TIME)
-            return self._stepped(self.buffer.release(END_OF_TIME))
+            self._buffer.promise(END_OF_TIME)
+            return self._stepped(self._buffer.release(END_OF_TIME))
 
     def _released(self) -> list[pa.RecordBatch]:
-        watermark = self.buffer.watermark
-        found = [] if watermark is None else self._stepped(self.buffer.release(watermark))
-        if self._limit is not None and (size := self.buffer.nbytes + self._evaluator.held()[1]) > self._limit:
+        watermark = self._buffer.watermark
+        found = [] if watermark is None else self._stepped(self._buffer.release(watermark))
+        if self._limit is not None and (size := self._buffer.nbytes + self._evaluator.held()[1]) > self._limit:
             raise MemoryLimitError(
                 f"{self.work.name} keeps {size:,} bytes, and {option('max_memory')} allows {self._limit:,}\n"
                 f"hint: raise the limit ({option('max_memory')}), or give a smaller {option('lateness')}"
@@ -199,7 +178,7 @@ class StepMonitor(BatchMonitor[pa.RecordBatch]):
 
     def _saved(self) -> bytes:
         blobs = BlobWriter()
-        place = self.buffer.place()
+        place = self._buffer.place()
         read = None if self._read is None or self._schema is None else self._read.empty_table()
         described = {
             "options": described_options(asdict(self.options)),
@@ -244,7 +223,7 @@ class StepMonitor(BatchMonitor[pa.RecordBatch]):
         events, late, seen, promised = items(description["stream"], 4)
         seen, promised = (None if each is None else whole(each, _LOW, -_LOW) for each in (seen, promised))
         clock = None if self._schema is None else self._schema.clock
-        self.buffer.load(Place(whole(events), whole(late), seen, promised, held), clock)
+        self._buffer.load(Place(whole(events), whole(late), seen, promised, held), clock)
         self._evaluator.load(description["state"])
         missing, others = items(description["expected"], 2)
         self._expected.load(map(text, items(missing)), map(text, items(others)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
@@ -35,10 +35,13 @@ def run(work: Work, events: Any, **options: Any) -> pa.Table:
 
 
 def driven(
-    monitor: StepMonitor, events: EventSource, progress: Callable[[int], None] | None = None
+    monitor: StepMonitor,
+    events: EventSource,
+    progress: Callable[[int], None] | None = None,
+    chosen: Callable[[pa.RecordBatch], pa.RecordBatch] = lambda batch: batch,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows as they are final, to the end of the events."""
-    monitor.settle(replace(monitor.options, time_column=events.schema.clock.column))
+    """Rows as they are final, to the end of the events, of which `chosen` takes some."""
+    monitor.begin(events.schema.clock.column)
     for batch in events.batches([name for name in monitor.columns if name in events.schema.columns], progress=progress):
-        yield from monitor.push_batches(batch)
+        yield from monitor.push_batches(chosen(batch))
     yield from monitor.close_batches()

@@ -117,17 +117,13 @@ class PartFiles:
         Kind and name of each.
     at_once : bool
         Whether rows are seen at once.
-    number : int
-        Of the first files.
     """
 
-    def __init__(
-        self, place: Path, output_format: str, parts: Sequence[tuple[str, str]], at_once: bool, number: int = 0
-    ) -> None:
+    def __init__(self, place: Path, output_format: str, parts: Sequence[tuple[str, str]], at_once: bool) -> None:
         self._folders = [place / folder_of(kind, name) for kind, name in parts]
         self._format = output_format
         self._hidden = not at_once or output_format == "parquet"
-        self.number = number
+        self.number = 0  # of the next files
         self._open: dict[int, Any] = {}
         self._ready: list[tuple[Path, Path]] = []
         try:

@@ -24,6 +24,7 @@ Why = Callable[[int, Mapping[str, Any]], Any]  # the evidence of a row, by the p
 
 MOST_EVENTS = 2_000_000  # of an input that is read for evidence
 _LARGE = 10**15
+_MOST_TIMES = 40
 _SECONDS = 5.0  # for all evidence of a page, but the first
 _LONGEST = 20_000  # letters of one row's evidence
 
@@ -44,15 +45,15 @@ def bars(counts: Mapping[str, int], *, ordered: bool = False, most: int = 15) ->
     ]
 
 
-def over_time(starts: np.ndarray[Any, Any], text: Callable[[int], str], most: int = 40) -> Bars:
+def over_time(starts: np.ndarray[Any, Any], text: Callable[[int], str]) -> Bars:
     """How many rows begin at each time, or in equal parts of time with the part's beginning, where those are many."""
     if not len(starts):
         return []
     times, found = np.unique(starts, return_counts=True)
-    if len(times) <= most:
-        return bars(dict(zip(map(text, times.tolist()), found.tolist(), strict=True)), ordered=True, most=most)
+    if len(times) <= _MOST_TIMES:
+        return bars(dict(zip(map(text, times.tolist()), found.tolist(), strict=True)), ordered=True, most=_MOST_TIMES)
     first, last = int(starts.min()), int(starts.max())
-    width = max(1, -(-(last - first + 1) // most))
+    width = max(1, -(-(last - first + 1) // _MOST_TIMES))
     counts = np.bincount((starts - first) // width, minlength=1).tolist()
     longest = max(counts)
     return [

@@ -9,8 +9,8 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from hamlet.errors import HamletError
-from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import Lateness
 from hamlet.language.schema import END_OF_TIME, Clock, Schema
 from hamlet.output.columnar import dicts_of
 from hamlet.policies.analysis.bare_bounds import notes_of_bounds
@@ -23,16 +23,16 @@ from hamlet.policies.runner import PolicyRunner
 from hamlet.policies.running import policies_of
 from hamlet.policies.syntax.formula import per_second_of
 from hamlet.policies.verdicts.automata import VerdictRunner
+from hamlet.runtime.arrival_monitor import ArrivalMonitor
 from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected, in_no_relation
-from hamlet.runtime.intake import with_time_column
 from hamlet.runtime.monitor import BatchMonitor, Row
 from hamlet.runtime.options import made_of, takes
 
 Rows = tuple[int, pa.RecordBatch]  # the place of a policy, and rows of it
 
 
-class Monitor(BatchMonitor[Rows]):
+class Monitor(ArrivalMonitor[OnlineOptions], BatchMonitor[Rows]):
     """Evaluates policies over a stream as it arrives.
 
     A time-point of the stream's time stays open until a later time arrives, so events of one time may be split over
@@ -65,17 +65,15 @@ class Monitor(BatchMonitor[Rows]):
         super().__init__()
         self.options = self._asked = chosen = made_of(OnlineOptions, options)
         self.policies = policies_of(policy)
-        self._runner = self._made(Clock(chosen.time_column, chosen.time_unit, pa.int64()))
-        self._receive(self._arrivals_by(chosen))
+        self._runner = self._made(self.clock)
+        self._receive(self._arrivals_by(chosen, chosen.lateness, chosen.late))
         self._arriving: Arriving | None = None
         self._expected = Expected(each.name for each in self.policies[0].signature)
-        self._schema: Schema | None = None
         self._columns: pa.Schema | None = None  # of the batches
         self._tables: Tables | None = None
         self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
 
-    def _arrivals_by(self, chosen: OnlineOptions) -> Arrivals:
-        """What takes events with these options."""
+    def _arrivals_by(self, chosen: OnlineOptions, lateness: Lateness, late: str) -> Arrivals:
         wanted = self._runner.predicates
         signature = self.policies[0].signature
         names = [
@@ -88,11 +86,7 @@ class Monitor(BatchMonitor[Rows]):
         self._key = SortKey(chosen.time_column, chosen.order_column)
         columns = self._columns_read = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *names]))
         counted = chosen.max_memory is not None
-        return Arrivals(chosen, columns, chosen.lateness, chosen.late, counted=counted, wide_integers=True)
-
-    def _receive(self, arrivals: Arrivals) -> None:
-        """Take events so from now on."""
-        self._arrivals, self._buffer = arrivals, arrivals.buffer
+        return Arrivals(chosen, columns, lateness, late, counted=counted, wide_integers=True)
 
     def _made(self, clock: Clock) -> PolicyRunner | VerdictRunner:
         kind = clock.shown_type
@@ -175,25 +169,17 @@ class Monitor(BatchMonitor[Rows]):
 
     def _pushed(self, events: Any) -> list[Rows]:
         self._as_columns()
-        if self._schema is None:
-            options, events = with_time_column(self._asked, events)
-            if options.time_column != self.options.time_column:
-                self.options = options
-                self._receive(self._arrivals_by(options).going_on(self._arrivals))
-        batch = self._arrivals.read(events, self._schema)
+        batch = self._arrived(events)
         if batch is None:
             return []
         if batch.schema is not self._schema:
             self._adopt(batch.schema, batch.parts[0].schema)
         with self._working():
-            if self._expected.missing:
-                for part in batch.parts:
-                    self._expected.see(values_of(part, self.options.type_column))
-            self._arrivals.take(batch)
+            self._hold(batch)
             return self._released()
 
     def _advanced(self, time: Any) -> list[Rows]:
-        if not self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
+        if not self._goes_on(time):
             return []
         with self._working():
             self._as_columns()
@@ -243,13 +229,6 @@ class Monitor(BatchMonitor[Rows]):
             "kept_bytes": self._runner.nbytes,
             **counts,
         }
-
-    @property
-    def clock(self) -> Clock:
-        """The time column; of whole ticks where no event has come yet."""
-        if self._schema is not None:
-            return self._schema.clock
-        return Clock(self.options.time_column, self.options.time_unit, pa.int64())
 
     def push_points(self, chunks: Sequence[LogChunk], bound: int) -> list[Rows]:
         """Take time-points that are complete and in order, of a log; none before `bound` will come.

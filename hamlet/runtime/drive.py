@@ -64,9 +64,14 @@ class Driver:
     save : callable, optional
         Called every `every` seconds, and at a stop; the driver is what is saved.
     every : float
-    watch : callable, optional
+
+    Attributes
+    ----------
+    watch : callable or None
         Sees rows as they are written.
     """
+
+    watch: Watch | None = None
 
     def __init__(
         self,
@@ -80,13 +85,11 @@ class Driver:
         idle: float | None = None,
         save: Callable[[Driver, bool], None] | None = None,
         every: float = 10.0,
-        watch: Watch | None = None,
     ) -> None:
         self.tenants, self.sources, self.outputs, self.stop = tenants, sources, outputs, stop
         self.bad = bad or BadRows()
         self.meter = Meter(0, [[0] * len(each.names) for each in tenants], time.monotonic())
         self._form, self._idle, self._save, self._every = form, idle, save, every
-        self.watch = watch
         self._feeds: dict[Stream, Feed] = {}
         self._last: dict[int, Feed] = {}  # of each source, the feed that came last
         self.begun: dict[int, Place] = {}  # where sources went on that have sent nothing since

@@ -23,11 +23,11 @@ class Stop:
         Can be read once something was heard.
     """
 
-    def __init__(self, say: Callable[[str], None] | None = None, events: Callable[[], int] | None = None) -> None:
+    def __init__(self, say: Callable[[str], None] | None = None) -> None:
         self.signal: signal.Signals | None = None
         self.fd, self._written = os.pipe()
         self._say = say or (lambda _: None)
-        self.events = events or (lambda: 0)
+        self.events: Callable[[], int] = lambda: 0
         self._over = threading.Event()
 
     @property

@@ -14,6 +14,7 @@ from hamlet.input.columns import values_of
 from hamlet.input.events import EventSource, open_events
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Notation, Work
+from hamlet.notation.run import driven
 from hamlet.runtime.definitions import COLUMNS
 from hamlet.spark.batch import destination, seen_by_all, written_shares
 from hamlet.spark.options import Once
@@ -79,20 +80,19 @@ class _Slice:
     def __init__(self, job: _Job, number: int) -> None:
         self._job, self._number = job, number
         self._monitor, self._events = job.monitor(), job.events()
-        options = replace(self._monitor.options, time_column=self._events.schema.clock.column)
-        self._monitor.settle(options)
+        self._monitor.begin(self._events.schema.clock.column)
         rows = self._monitor.rows_schema
         self.schema = rows.set(0, rows.field(0).with_type(self._events.schema.clock.type))
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """The rows of the slice."""
-        job, monitor = self._job, self._monitor
-        by = job.notation.slicer(monitor.work.tree)
-        wanted = [name for name in monitor.columns if name in self._events.schema.columns]
-        for batch in self._events.batches(wanted):
-            mine = batch if by is None else batch.filter(_owned(batch, by, job.slices, self._number))
-            yield from monitor.push_batches(mine)
-        yield from monitor.close_batches()
+        job, number = self._job, self._number
+        by = job.notation.slicer(self._monitor.work.tree)
+
+        def mine(batch: pa.RecordBatch) -> pa.RecordBatch:
+            return batch if by is None else batch.filter(_owned(batch, by, job.slices, number))
+
+        return driven(self._monitor, self._events, chosen=mine)
 
     def counts(self) -> dict[str, Any]:
         """The events of the slice."""

@@ -46,7 +46,7 @@ from hamlet.streams.monitor import time_column_of
 from hamlet.streams.options import MonitorOptions, Options
 from hamlet.streams.program import ir
 from hamlet.streams.program.routing import routed_by
-from hamlet.streams.run import prepare
+from hamlet.streams.run import begun
 from hamlet.streams.sources import TYPES, FoundFile, found_files, open_feed
 
 _NONE = ("", "#")  # in CSV, that an event has no value
@@ -135,7 +135,8 @@ def submit(
     files = [each for path in paths for each in found_files(path.resolve())]
     time, form = chosen.time_column, chosen.form
     feed = open_feed(files, spec.inputs, time_column=time, input_format=chosen.input_format, form=form)
-    clock = _clock(spec, feed, chosen)
+    monitor = Monitor(spec, time_column=chosen.time_column, time_unit=chosen.time_unit)
+    clock = begun([monitor], feed)[1] or integer_clock(chosen.time_unit)  # no event, no row: any clock will do
     kinds = [_CARRIED.get(getattr(each.type, "family", ""), pa.string()) for each in spec.inputs]
     fields = [pa.field(each.name, kind) for each, kind in zip(spec.inputs, kinds, strict=True)]
     events = pa.schema([pa.field(_TICK, pa.int64()), *fields])
@@ -172,21 +173,6 @@ class _FileRead:
     inputs: list[str]
     read: tuple[int, list[str]]
     dropped: Dropped
-
-
-def _clock(spec: Specification, feed: Feed, chosen: SpecificationBatch) -> Clock:
-    """What the times are; the columns are checked."""
-    monitor = Monitor(spec, time_column=chosen.time_column, time_unit=chosen.time_unit)
-    prepare(monitor, feed)
-    if monitor.clock is None:
-        batch = next(feed.batches(), None)
-        if batch is None:  # no event, no row: any clock will do
-            return integer_clock(chosen.time_unit)
-        times = monitor.times or Times(monitor.find_time(batch.schema.names), chosen.time_unit, feed.name)
-        times.ticks(batch.column(times.column))
-        monitor.times = times
-    assert monitor.clock is not None
-    return monitor.clock
 
 
 def _read(

@@ -55,7 +55,6 @@ class MergedFeed(Feed):
     name : str
     inputs : sequence of ir.Stream
     time_column : str, optional
-    time_unit : {'s', 'ms', 'us', 'ns'}
     missing : {'error', 'null'}, optional
         What becomes of an input that some files have a column for and others have not, as of
         `hamlet.input.missing.lacking`.
@@ -73,7 +72,6 @@ class MergedFeed(Feed):
         inputs: Sequence[ir.Stream],
         *,
         time_column: str | None = None,
-        time_unit: str = "s",
         missing: str | None = None,
     ) -> None:
         self.name, self._feeds = name, feeds
@@ -81,7 +79,7 @@ class MergedFeed(Feed):
         self.names = None if feeds[0].names is None else list(self._union(each.names or () for each in feeds))
         counts = [each.rows for each in feeds]
         self.rows = None if None in counts else sum(count or 0 for count in counts)
-        self._column, self._unit = time_column, time_unit
+        self._column = time_column
         self._inputs, self._missing = [each.name for each in inputs], missing
         self._counts = [0] * len(feeds)
         self._seen = [{*(each.names or ())} for each in feeds]
@@ -160,7 +158,8 @@ class MergedFeed(Feed):
         found = next((batch for each in self._feeds for batch in each.batches()), None)
         if found is None:
             return
-        times = Times(time_column_of(found.schema.names, self._column, self.name), self._unit, self.name)
+        # By times of one kind files are merged, whatever 1 means in them.
+        times = Times(time_column_of(found.schema.names, self._column, self.name), "s", self.name)
         self.survey(times)
         clock, firsts = times.clock, self._firsts(times)
         if times.clock != clock:  # fractions of seconds, after whole ones

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
+import pyarrow as pa
+
 from hamlet.errors import UnsupportedError, WorkloadError
 from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.missing import MissingColumns
+from hamlet.language.schema import Clock
 from hamlet.output.result import Asked, Results
 from hamlet.runtime.options import made_of, takes
 from hamlet.runtime.progress import Progress, showing
@@ -127,7 +131,7 @@ def _why(spec: Any, events: Any, options: Mapping[str, Any], row: Mapping[str, A
     return hamlet.why.of_specification(spec, events, row, limit=limit, **options)
 
 
-def prepare(monitor: Monitor, feed: Feed) -> None:
+def _prepare(monitor: Monitor, feed: Feed) -> None:
     """Let a monitor know of the columns and times of an input before the first event."""
     monitor.attach(feed.name)
     if feed.types is not None and feed.closed:
@@ -136,18 +140,45 @@ def prepare(monitor: Monitor, feed: Feed) -> None:
         if mistakes:
             raise WorkloadError(mistakes)
     if feed.names:  # no column at all: a list without events
-        column = monitor.find_time(list(feed.names))
-        times = Times(column, monitor.options.time_unit, feed.name)
-        feed.survey(times)
-        monitor.times = times
+        _look_at_times(monitor, feed, feed.names)
+
+
+def _look_at_times(monitor: Monitor, feed: Feed, names: Sequence[str]) -> None:
+    """Let a monitor know what the times of an input with these columns are."""
+    times = Times(monitor.find_time(list(names)), monitor.options.time_unit, feed.name)
+    feed.survey(times)
+    monitor.times = times
+
+
+def begun(monitors: Sequence[Monitor], feed: Feed) -> tuple[Iterator[pa.RecordBatch], Clock | None]:
+    """The events of an input, of which monitors know the columns, and what their times are; None where there are none.
+
+    What the columns are, and of what kind the times, the first events tell where nothing else does.
+    """
+    for each in monitors:
+        _prepare(each, feed)
+    batches = feed.batches()
+    first = next(batches, None)
+    if first is None:
+        return iter(()), None
+    for each in monitors:
+        if each.times is None:
+            _look_at_times(each, feed, first.schema.names)
+    times = monitors[0].times
+    assert times is not None
+    clock = times.clock
+    if clock is None:
+        probe = Times(times.column, monitors[0].options.time_unit, feed.name)
+        probe.ticks(first.column(times.column))
+        clock = probe.clock
+    return itertools.chain([first], batches), clock
 
 
 def drive(
     monitor: Monitor, feed: Feed, take: Callable[[list[Found]], Any], progress: Callable[[int], None] | None
 ) -> None:
     """Feed a monitor all events, and hand on what it finds, batch by batch."""
-    prepare(monitor, feed)
-    for batch in feed.batches():
+    for batch in begun([monitor], feed)[0]:
         monitor.take(batch, feed.closed)
         take(monitor.evaluator.take())
         if progress is not None:

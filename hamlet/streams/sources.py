@@ -6,7 +6,9 @@ means that an event has no value (in a column of text only ``#``).
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +29,7 @@ from hamlet.input.files import ParquetFile, check_first_bytes, event_files, matc
 from hamlet.input.formats import format_of
 from hamlet.input.hive import values_in
 from hamlet.input.input_schema import schema_of
-from hamlet.input.json_line import brief, object_of
+from hamlet.input.json_line import all_blank, brief, object_of
 from hamlet.input.moments import no_times
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period, period_of
@@ -340,32 +342,51 @@ class _Json(Feed):
                 self._dropped.add(without_time(name, value))
         return found
 
+    def survey(self, times: Times) -> None:
+        """A first pass that looks for a time with a fraction, which may come late."""
+        name = re.escape(json.dumps(times.column, ensure_ascii=False).encode())
+        fraction = re.compile(name + rb'\s*:\s*"?-?\d+[.eE]')
+        for block in self._blocks():
+            for line in block.split(b"\n") if fraction.search(block) else ():
+                if fraction.search(line):
+                    with contextlib.suppress(ValueError):
+                        found = pa.array([str(object_of(line).get(times.column))])
+                        times.survey(found.filter(_are_times(found)))
+                    if times.clock is not None:
+                        return
+
     def _objects(self) -> Iterator[dict[str, Any]]:
+        lines = (line for block in self._blocks() for line in block.split(b"\n"))
+        empty = True
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            empty = False
+            try:
+                found = object_of(line)
+            except ValueError as error:
+                if not self._drops:
+                    raise DataError(f"{self.name}:{number}: {error}") from None
+                self._dropped.add(f"line {number}: {error}")
+            else:
+                yield found
+        if empty:
+            raise DataError(all_blank(self.name))
+
+    def _blocks(self) -> Iterator[bytes]:
+        """Pieces of the file of whole lines, without the line break at the end of each."""
         try:
             with pa.input_stream(str(self._path), compression="detect") as raw:
-                for number, line in enumerate(_lines(raw), 1):
-                    if not line.strip():
-                        continue
-                    try:
-                        found = object_of(line)
-                    except ValueError as error:
-                        if not self._drops:
-                            raise DataError(f"{self.name}:{number}: {error}") from None
-                        self._dropped.add(f"line {number}: {error}")
-                    else:
-                        yield found
+                rest, read = b"", raw.read(_BLOCK).removeprefix(_MARK)
+                while read:
+                    whole, mark, rest = (rest + read).rpartition(b"\n")
+                    if mark:
+                        yield whole
+                    read = raw.read(_BLOCK)
+                if rest:
+                    yield rest
         except OSError as error:
             raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
-
-
-def _lines(raw: Any) -> Iterator[bytes]:
-    rest, block = b"", raw.read(_BLOCK).removeprefix(_MARK)
-    while block:
-        *whole, rest = (rest + block).split(b"\n")
-        yield from whole
-        block = raw.read(_BLOCK)
-    if rest:
-        yield rest
 
 
 def _types(schema: pa.Schema) -> dict[str, pa.DataType | None]:

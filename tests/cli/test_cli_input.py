@@ -72,6 +72,30 @@ def test_a_copied_pipe_is_what_its_first_bytes_say(folder: Path, capfd: pytest.C
         assert capfd.readouterr().err.startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("given", "options", "said", "code"),
+    [
+        ('{"time": 1, "type": "A"}\n{"time": "x", "type": "A"}\n', [], "error: standard input:2: attribute 'time'", 2),
+        ("", [], "note: there are no events", 0),
+        ("", ["--input-format", "csv"], "note: there are no events", 0),
+        ("", ["--input-format", "parquet"], "error: standard input is empty", 2),
+    ],
+    ids=["wrong", "nothing", "no CSV", "no Parquet"],
+)
+def test_a_copied_input_has_its_own_name_and_may_be_empty(
+    given: str,
+    options: list[str],
+    said: str,
+    code: int,
+    folder: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+    assert run("--input", "-", "--output", "-", "--limit", "9", *options) == code
+    assert capfd.readouterr().err.startswith(said)
+
+
 def test_a_statement_reads_a_file_in_the_format_that_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "t.txt").write_text('{"x": 1}\n{"x": 2}\n')
     asked = ["sql", "SELECT SUM(x) AS s FROM t", "--output", "-", "--quiet"]

@@ -282,3 +282,17 @@ def test_what_is_found_holds_for_all_values(pair: tuple[Condition, Condition]) -
         assert found is not Relation.SAME or first == second
         assert found is not Relation.IMPLIES or second or not first
         assert found is not Relation.IMPLIED or first or not second
+
+
+def test_the_order_of_operands_needs_no_text_of_whole_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums: list[Value] = [Field("a"), Field("a")]
+    for place in range(300):
+        sums = [Arithmetic("+", each, Field(f"v{place}")) for each in sums]
+    one, other = sums
+
+    def refuse(_: Arithmetic) -> str:
+        raise AssertionError("a text at each level takes the square of the time")
+
+    monkeypatch.setattr(Arithmetic, "__repr__", refuse)
+    turned = Compare("=", Arithmetic("*", Field("b"), one), constant(0))
+    assert normal(turned) == normal(Compare("=", constant(0), Arithmetic("*", other, Field("b"))))

@@ -198,6 +198,15 @@ def test_times_by_the_names_of_rtlola(
     assert capsys.readouterr().out == expected
 
 
+def test_times_that_begin_at_zero_are_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "s.lola").write_text("input x: Int64\ntrigger x > 1")
+    (tmp_path / "e.csv").write_text("time,x\n2024-03-05T10:00:00,1\n")
+    asked = ["monitor", str(tmp_path / "s.lola"), "--input", str(tmp_path / "e.csv"), "--offline", "relative"]
+    for more in ([], ["--limit", "9"]):
+        assert main([*asked, *more]) == 2
+        assert capsys.readouterr().err.startswith("error: --offline relative says --start 0; it must be a time such as")
+
+
 def test_times_from_the_event_before_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "s.lola").write_text("input x: Int64\ntrigger x > 1")
     for more, said in (

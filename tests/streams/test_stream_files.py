@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet
+from hamlet.cli import main
 from hamlet.errors import DataError, WorkloadError
 from hamlet.streams import Monitor, Specification, run, sources
 
@@ -84,9 +85,28 @@ def test_whole_seconds_and_fractions(tmp_path: Path) -> None:
     assert [row["value"] for row in computed(tmp_path) if row["stream"] == "b"] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("period", [[], ["--from", "2"]])
+def test_a_fraction_that_comes_late_in_lines_of_json_makes_all_times_seconds(
+    period: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sources, "_CHUNK", 4)
+    events: list[dict[str, Any]] = [{"time": time, "a": time % 3} for time in range(10)]
+    events += [{"time": 10.5, "a": 1}, {"time": 11, "a": 2}]
+    (tmp_path / "s.lola").write_text("input a: Int64  output b := a")
+    found = []
+    for name in ("e.csv", "e.jsonl"):
+        written(tmp_path / name, events)
+        asked = ["monitor", str(tmp_path / "s.lola"), "--input", str(tmp_path / name), "--values", "--quiet", *period]
+        assert main([*asked, "--output", "-", "--output-format", "csv"]) == 0
+        found.append(capfd.readouterr().out)
+    assert found[0].splitlines()[-2:] == ["b,10.5,1", "b,11.0,2"]
+    assert found[1] == found[0]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
+        ("e.jsonl", "\n  \n", "e.jsonl holds no events: all its lines are blank"),
         ("e.csv", "time,a\n1,1\n2,x\n", "e.csv:3: column 'a': CSV conversion error to int64: invalid value 'x'"),
         (
             "e.csv",

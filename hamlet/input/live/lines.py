@@ -41,8 +41,6 @@ class Lines:
     ----------
     name : str
         Of the source, for messages.
-    quoted : bool
-        Whether a line break within double quotes is part of a value, as in CSV.
 
     Attributes
     ----------
@@ -50,11 +48,14 @@ class Lines:
         The number of the first line that was not given out yet, from 1.
     offset : int
         The bytes given out so far.
+    quoted : bool
+        Whether a line break within double quotes is part of a value, as in CSV.
     """
 
-    def __init__(self, name: str, *, quoted: bool = False, offset: int = 0, number: int = 1) -> None:
+    quoted = False
+
+    def __init__(self, name: str, *, offset: int = 0, number: int = 1) -> None:
         self.name = name
-        self.quoted = quoted
         self.number = number
         self.offset = offset
         self._rest = b""

@@ -78,9 +78,8 @@ class Signature:
     ('string', 'int')
     """
 
-    def __init__(self, predicates: tuple[PredicateSchema, ...], text: str = "", source: str = "<signature>") -> None:
+    def __init__(self, predicates: tuple[PredicateSchema, ...], text: str = "") -> None:
         self.text = text
-        self.source = source
         self._predicates = {(each.name, each.arity): each for each in predicates}
 
     @classmethod
@@ -98,7 +97,7 @@ class Signature:
             predicates = tuple(_Reader(tokenize(SIGNATURE, reports), reports).predicates())
         if reports.errors:
             raise PolicyError(reports.errors)
-        return cls(predicates, text, source)
+        return cls(predicates, text)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Signature:

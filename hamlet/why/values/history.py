@@ -177,10 +177,10 @@ class _Instances:
 class Witness(StreamReader):
     """Computes an expression in a step of the past and notes what it reads."""
 
-    def __init__(self, history: History, stream: Stream, arguments: Arguments, step: int, newest: bool = False) -> None:
+    def __init__(self, history: History, stream: Stream, arguments: Arguments, step: int) -> None:
         past: Any = Past(history, step)
         life = history.life((stream.id, arguments), step)
-        super().__init__(past, stream, None if life is None else life.instance, arguments, newest)
+        super().__init__(past, stream, None if life is None else life.instance, arguments, False)
         self.history = history
         self.asked: list[Asked] = []
 
@@ -188,7 +188,7 @@ class Witness(StreamReader):
         arguments = tuple(self.value(each) for each in read.arguments)
         target, step = (read.stream, arguments), self.run.number
         first, last = step, step
-        if (read.access is Access.NOW and self.newest) or read.access is Access.HOLD:
+        if read.access is Access.HOLD:
             first = self._before(target, step, 1)
         elif read.access is Access.TIME:
             last = bisect_right(self.history.times, self.run.time - read.amount, hi=step + 1) - 1

@@ -15,11 +15,11 @@ from hamlet.input.csvform import CsvForm
 from hamlet.language.schema import Clock
 from hamlet.oracle.streams import Arguments, NoValueError
 from hamlet.output.plain import json_value
-from hamlet.streams.clock import Times, integer_clock, nanoseconds_of, present
+from hamlet.streams.clock import integer_clock, nanoseconds_of, present
 from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.program.ir import Constant, Eval, EventPacing, Expression, Kind, Spawn, Stream
-from hamlet.streams.run import prepare
+from hamlet.streams.run import begun
 from hamlet.streams.specification import Specification
 from hamlet.why.claims import in_order
 from hamlet.why.evidence import Evidence, only_row, same
@@ -117,13 +117,10 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
             given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
         ),
     )
-    prepare(monitor, feed)
     inputs = spec.program.streams[: spec.program.inputs]
     found: list[tuple[int, dict[str, Any]]] = []
-    for batch in feed.batches():
-        if monitor.times is None:
-            column = monitor.find_time(batch.schema.names)
-            monitor.times = Times(column, monitor.options.time_unit, feed.name)
+    for batch in begun([monitor], feed)[0]:
+        assert monitor.times is not None
         ticks = monitor.times.ticks(batch.column(monitor.times.column)).tolist()
         clock = monitor.times.clock
         assert clock is not None
