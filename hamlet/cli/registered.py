@@ -93,7 +93,8 @@ class Commands:
             raise UnsupportedError(
                 f"a {work.notation.kind} is submitted as a batch; hamlet monitor --follow takes events as they come"
             )
-        from hamlet.spark.notation import submit  # brings in pyspark, which nothing else needs
+        from hamlet.spark.look import Choice  # brings in pyspark, which nothing else needs
+        from hamlet.spark.notation import submit
 
         return submit(
             work,
@@ -104,7 +105,7 @@ class Commands:
             output_format=options["output_format"],
             overwrite=bool(options.get("overwrite")),
             keep=paths,
-            chosen=(settings.since, settings.until, settings.where),
+            choice=Choice(settings.where, settings.since, settings.until),
             **settings.columns,
         )
 

@@ -274,7 +274,7 @@ class Engine(ArrivalMonitor[Options]):
 
     # ------------------------------------------------------------------------------------------ rows as columns
 
-    def push_columns(self, events: Any) -> list[QueryRows]:
+    def push_batches(self, events: Any) -> list[QueryRows]:
         """Push events; the rows that are ready are given as `QueryRows`, a piece per query."""
         self._refuse_replaced()
         with self._lock:
@@ -283,14 +283,14 @@ class Engine(ArrivalMonitor[Options]):
             self._waiting.see(events)
             return self.drain()
 
-    def advance_columns(self, time: Any) -> list[QueryRows]:
+    def advance_batches(self, time: Any) -> list[QueryRows]:
         """Promise that no earlier event follows; the rows that are ready are given as `QueryRows`."""
         self._refuse_replaced()
         with self._lock:
             self._go_on(time)
             return self.drain()
 
-    def close_columns(self) -> list[QueryRows]:
+    def close_batches(self) -> list[QueryRows]:
         """End the stream; the rows that are left are given as `QueryRows`."""
         self._refuse_replaced()
         with self._lock:
@@ -330,7 +330,7 @@ class Engine(ArrivalMonitor[Options]):
         """Take the next batch of a stream that is complete and in (time, order) order: nothing is checked again.
 
         With `wait`, rows of closed windows may wait for a later call, so that many are delivered at once; then
-        `close_columns` gives the last of them, and `save` must not come between.
+        `close_batches` gives the last of them, and `save` must not come between.
         """
         if self._feed is None:
             self._feed = Feed(self.executor)

@@ -11,7 +11,6 @@ from hamlet.engine.live_filter import LiveFilter
 from hamlet.engine.online import Engine
 from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
-from hamlet.input.readers import OpenTable
 from hamlet.output.columnar import Encoder
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.query_text import query_text
@@ -67,25 +66,8 @@ class QueryTenant(MonitorTenant):
         """The queries as text."""
         return str(self._text)
 
-    def push(self, events: pa.Table, name: str) -> Pieces:  # noqa: ARG002
-        """Take a table."""
-        if self._chosen is not None:
-            events = self._chosen.of(events)
-            if not events.num_rows:
-                return []
-        return self._pieces(self.monitor.push_columns(OpenTable(events)))
-
-    def pass_time(self, seconds: float) -> Pieces:
-        """Time has passed since the last event."""
-        passed = self._passed(seconds)
-        return [] if passed is None else self._pieces(self.monitor.advance_columns(passed))
-
-    def close(self) -> Pieces:
-        """The rows that are left."""
-        return self._pieces(self.monitor.close_columns())
-
-    def _pieces(self, rows: Sequence[QueryRows]) -> Pieces:
-        return [(self._places[each.name], each) for each in rows if len(each)]
+    def _pieces(self, found: Sequence[QueryRows]) -> Pieces:
+        return [(self._places[each.name], each) for each in found if len(each)]
 
     def columns(self, place: int) -> Sequence[str]:
         """The columns of a query's rows."""

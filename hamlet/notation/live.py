@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from hamlet.engine.live_filter import LiveFilter
 from hamlet.input.live.table_lines import Columns
-from hamlet.input.readers import OpenTable
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Work
 from hamlet.runtime.monitor_tenant import MonitorTenant
@@ -54,23 +53,8 @@ class WorkTenant(MonitorTenant):
         """The text, without comments."""
         return f"{self.names[0]}: {self.monitor.work.tree}"
 
-    def push(self, events: Any, name: str) -> Pieces:  # noqa: ARG002
-        """Take a table."""
-        chosen = events if self._chosen is None else self._chosen.of(events)
-        return self._pieces(self.monitor.push_batches(OpenTable(chosen))) if chosen.num_rows else []
-
-    def pass_time(self, seconds: float) -> Pieces:
-        """Time has passed since the last event."""
-        passed = self._passed(seconds)
-        return [] if passed is None else self._pieces(self.monitor.advance_batches(passed))
-
-    def close(self) -> Pieces:
-        """The rows that are left."""
-        return self._pieces(self.monitor.close_batches())
-
-    @staticmethod
-    def _pieces(batches: Sequence[pa.RecordBatch]) -> Pieces:
-        return [(0, batch) for batch in batches]
+    def _pieces(self, found: Sequence[pa.RecordBatch]) -> Pieces:
+        return [(0, batch) for batch in found]
 
     def columns(self, place: int) -> Sequence[str]:  # noqa: ARG002
         """The columns of rows."""

@@ -236,7 +236,7 @@ class _Sampling:
         rows = {each.name: each for each in engine.without_rows()}
         for batch in source.batches(self._columns, pane=engine.pane):
             _extend(rows, engine.feed(batch, wait=True))
-        _extend(rows, engine.close_columns())
+        _extend(rows, engine.close_batches())
         seconds = time.process_time() - begin
         results = query_results(list(rows.values()), engine.clock, engine.options.count_type, engine.stats)
         size = sum(results.table(name).nbytes for name in rows)

@@ -153,7 +153,7 @@ def run(
             watch.see(batch)
             _hand_on(engine, file, observer, batch)
         see_unread(watch, source, unread)
-        _extend(collected, engine.close_columns() if chunks is None else chunks.close())
+        _extend(collected, engine.close_batches() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
     rows = list(collected.values())
     stats = _stats(engine, chunks, source, unread) | {
@@ -217,7 +217,7 @@ def rows_alone(
                 return None
             engine.executor.distinct = source.distinct
             _extend(rows, engine.feed(batch, wait=True))
-    _extend(rows, engine.close_columns())
+    _extend(rows, engine.close_batches())
     return query_results(list(rows.values()), engine.clock)
 
 

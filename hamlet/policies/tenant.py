@@ -15,7 +15,6 @@ from hamlet.errors import DataError, LateError
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.live.table_lines import Columns
 from hamlet.input.ordering import SortKey
-from hamlet.input.readers import OpenTable
 from hamlet.input.ticks import ticks_of
 from hamlet.output.plain_rows import arrow_rows
 from hamlet.output.time_text import time_text
@@ -150,11 +149,7 @@ class PolicyTenant(MonitorTenant):
             return self._opened(events)
         if self._points is not None:
             raise DataError(f"{name}: the inputs are a log of MonPoly and columns; give inputs of one kind")
-        if self._chosen is not None:
-            events = self._chosen.of(events)
-            if not events.num_rows:
-                return []
-        return self._found(self.monitor.push_batches(OpenTable(events)))
+        return super().push(events, name)
 
     def _push_points(self, chunk: LogChunk, name: str) -> Pieces:
         points = self._points
@@ -163,9 +158,9 @@ class PolicyTenant(MonitorTenant):
         try:
             ready = points.take(chunk, name)
         except LateError as error:  # the rows of time-points before it
-            error.pieces = self._found(self._released(points.release()))
+            error.pieces = self._pieces(self._released(points.release()))
             raise
-        return self._found(self._released(ready))
+        return self._pieces(self._released(ready))
 
     def _opened(self, time: int) -> Pieces:
         """A time-point of this time has begun, and is not complete: none before it will come."""
@@ -175,7 +170,7 @@ class PolicyTenant(MonitorTenant):
         if points.watermark is not None and bound <= points.watermark:
             return []
         points.promised = bound
-        return self._found(self._released(points.release()))
+        return self._pieces(self._released(points.release()))
 
     def _released(self, chunks: list[LogChunk]) -> Iterable[tuple[int, pa.RecordBatch]]:
         points = self._points
@@ -204,9 +199,8 @@ class PolicyTenant(MonitorTenant):
                 return found
             bound = points.seen + passed - points.lateness
             points.promised = bound if points.promised is None else max(points.promised, bound)
-            return [*found, *self._found(self._released(points.release()))]
-        until = self._passed(seconds)
-        return [] if until is None else self._found(self.monitor.advance_batches(until))
+            return [*found, *self._pieces(self._released(points.release()))]
+        return super().pass_time(seconds)
 
     def close(self) -> Pieces:
         """The rows that are left."""
@@ -216,14 +210,14 @@ class PolicyTenant(MonitorTenant):
             rest = points.release(everything=True)
             if rest:
                 found += self.monitor.push_points(rest, int(rest[-1].times[-1]))
-        return self._found([*found, *self.monitor.close_batches()])
+        return self._pieces([*found, *self.monitor.close_batches()])
 
-    def _found(self, rows: Iterable[tuple[int, Any]]) -> Pieces:
-        found = [] if self.over else [(place, batch) for place, batch in rows if batch.num_rows]
-        if not self._first or not found:
-            return found
+    def _pieces(self, found: Iterable[tuple[int, Any]]) -> Pieces:
+        some = [] if self.over else [(place, batch) for place, batch in found if batch.num_rows]
+        if not self._first or not some:
+            return some
         self.over = True
-        pieces = [(place, arrow_rows(batch)) for place, batch in found]
+        pieces = [(place, arrow_rows(batch)) for place, batch in some]
         place, batch = min(pieces, key=lambda piece: piece[1].column("time_point")[0].as_py())
         return [(place, first_row(batch, self._row_form(place)["tuples"] or ())[0])]
 

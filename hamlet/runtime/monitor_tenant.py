@@ -7,10 +7,11 @@ from typing import Any
 
 from hamlet.errors import DataError
 from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.readers import OpenTable
 from hamlet.output.columnar import encoder_of
 from hamlet.output.time_text import time_text
 from hamlet.runtime.reorder_buffer import ReorderBuffer
-from hamlet.runtime.tenant import RowText
+from hamlet.runtime.tenant import Pieces, RowText
 
 
 class MonitorTenant:
@@ -82,6 +83,27 @@ class MonitorTenant:
         """The tick before which no event comes so many seconds after the last one, where there was one."""
         seen = self._buffer.seen
         return None if seen is None else seen + int(seconds * self.monitor.clock.ticks_per_second) - self._buffer._ticks
+
+    def push(self, events: Any, name: str) -> Pieces:  # noqa: ARG002
+        """Take a table."""
+        if self._chosen is not None:
+            events = self._chosen.of(events)
+            if not events.num_rows:
+                return []
+        return self._pieces(self.monitor.push_batches(OpenTable(events)))
+
+    def pass_time(self, seconds: float) -> Pieces:
+        """Time has passed since the last event."""
+        passed = self._passed(seconds)
+        return [] if passed is None else self._pieces(self.monitor.advance_batches(passed))
+
+    def close(self) -> Pieces:
+        """The rows that are left."""
+        return self._pieces(self.monitor.close_batches())
+
+    def _pieces(self, found: Any) -> Pieces:
+        """What the monitor gave, part by part."""
+        raise NotImplementedError
 
     def parser(self, form: str, name: str) -> JsonLines | CsvLines:
         """A reader of lines."""

@@ -17,6 +17,7 @@ from hamlet.notation.notation import Notation, Work
 from hamlet.notation.run import driven
 from hamlet.runtime.definitions import COLUMNS
 from hamlet.spark.batch import destination, seen_by_all, written_shares
+from hamlet.spark.look import Choice
 from hamlet.spark.options import Once
 from hamlet.spark.session import session, translated
 
@@ -34,8 +35,7 @@ class _Job:
     paths : tuple of str
     reading : dict
         As `open_events` takes it.
-    chosen : tuple
-        The first time, the first time behind the last, and a condition.
+    choice : Choice
     slices : int
     """
 
@@ -45,7 +45,7 @@ class _Job:
     name: str
     paths: tuple[str, ...]
     reading: dict[str, Any]
-    chosen: tuple[Any, Any, str | None]
+    choice: Choice
     slices: int
 
     tuples = None
@@ -63,7 +63,8 @@ class _Job:
     def events(self) -> EventSource:
         """The events that are wanted."""
         paths = self.paths[0] if len(self.paths) == 1 else list(self.paths)
-        return chosen_events(open_events(paths, **self.reading), *self.chosen)
+        choice = self.choice
+        return chosen_events(open_events(paths, **self.reading), choice.since, choice.until, choice.where)
 
     def monitor(self) -> StepMonitor:
         """A monitor of the work."""
@@ -105,7 +106,7 @@ def submit(
     output: str,
     *,
     slices: int | None = None,
-    chosen: tuple[Any, Any, str | None] = (None, None, None),
+    choice: Choice = Choice(),  # noqa: B008 (it is frozen)
     **options: Any,
 ) -> dict[str, Any]:
     """Run a text over files as a Spark job that writes ``output/<kind>=<name>/part-<slice>.<format>``.
@@ -118,8 +119,8 @@ def submit(
     output : str
     slices : int, optional
         By default the session's parallelism; one where the notation gives no column to slice by.
-    chosen : tuple
-        The first time, the first time behind the last, and a condition.
+    choice : Choice
+        Which events are read.
     **options
         Those of `hamlet.spark.options.Once`, and further ones of `hamlet.input.events.open_events`.
 
@@ -134,7 +135,7 @@ def submit(
     paths = seen_by_all(source)
     place = destination(output, once, paths)
     by = work.notation.slicer(work.tree)
-    job = _Job(work.notation, work.text, work.source, work.name, tuple(paths), options, chosen, 1)
+    job = _Job(work.notation, work.text, work.source, work.name, tuple(paths), options, choice, 1)
     job.events()  # what cannot be read costs no JVM
     with session(once.master) as spark, translated():
         count = 1 if by is None else slices or spark.sparkContext.defaultParallelism

@@ -123,7 +123,7 @@ class Online(Slice):
         for bit, engine in enumerate(self._engines):
             chosen = (masks >> bit) & 1 != 0
             if chosen.any():
-                engine.push_columns(rest if chosen.all() else rest.filter(pa.array(chosen)))
+                engine.push_batches(rest if chosen.all() else rest.filter(pa.array(chosen)))
         return int(events.num_rows)
 
     def closed(self) -> Iterator[tuple[int, bytes]]:
@@ -133,7 +133,7 @@ class Online(Slice):
     def _closed(self) -> Iterator[pa.RecordBatch]:
         assert self.latest is not None
         for engine in self._engines:
-            engine.advance_columns(self.latest - self._lateness)
+            engine.advance_batches(self.latest - self._lateness)
             for executor, query, rows in engine.closed:
                 (compiled,) = (each for each in executor.workload.queries if each.analysed.index == query)
                 yield codec_of(compiled, executor.workload.schema).encode(rows)

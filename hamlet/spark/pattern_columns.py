@@ -313,7 +313,7 @@ def report(reports: Reports, read: Read, error: PySparkException | Py4JJavaError
 
 
 @dataclass
-class Clause:
+class HostedClause:
     """A clause with Spark SQL as its host.
 
     Attributes

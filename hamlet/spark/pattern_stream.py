@@ -26,7 +26,7 @@ SOURCE = "hamlet_source"
 
 
 @dataclass(frozen=True)
-class Clause:
+class LoneClause:
     """A clause alone.
 
     Attributes
@@ -59,7 +59,7 @@ class PatternWork(TimedWork):
 
     def __init__(
         self,
-        clause: Clause,
+        clause: LoneClause,
         events: pa.Schema,
         rows: pa.Schema,
         slices: int,

@@ -55,11 +55,9 @@ from hamlet.spark.following import Watch, awaited, followed_folder, keeping_stat
 from hamlet.spark.frames import plain_in_spark, quoted
 from hamlet.spark.input import arriving, local_path
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
-from hamlet.spark.pattern_columns import Clause as SparkClause
-from hamlet.spark.pattern_columns import Columns, Refusal, SparkAggregates, said
+from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
-from hamlet.spark.pattern_stream import Clause as Alone
-from hamlet.spark.pattern_stream import PatternWork
+from hamlet.spark.pattern_stream import LoneClause, PatternWork
 from hamlet.spark.pattern_tasks import ClauseTask
 from hamlet.spark.session import check_pandas, session, translated, watched
 from hamlet.spark.slices import mapped
@@ -508,7 +506,7 @@ class _Text:
                 columns.in_order().persist().createOrReplaceTempView(kept)
                 self._kept[order].append((source, kept))
             columns.read_from(kept)
-        host = SparkClause(self._spark, meaning, columns, self._reports)
+        host = HostedClause(self._spark, meaning, columns, self._reports)
         rows = host.prepare()
         layout, asked = host.layout, None
         if meaning.reads_labels and layout.native is None:
@@ -553,7 +551,7 @@ class _Text:
             raise UnsupportedError("a continuous job needs ORDER BY: its leading column is the time of the rows")
         text = f"SELECT * FROM {_SOURCE} {self._script.text[clause.span.start : clause.span.end]}"
         keys = tuple(each.text for each in meaning.partition)
-        alone = Alone(text, self._script.dialect, self._max_steps, meaning.order[0].text, keys)
+        alone = LoneClause(text, self._script.dialect, self._max_steps, meaning.order[0].text, keys)
         slices, lateness, late, telling = self._streaming
         count = slices or self._spark.sparkContext.defaultParallelism
         work = PatternWork(alone, schema, rows, count, lateness, late, self._zone)

@@ -38,7 +38,7 @@ SAMPLED = 1_000_000  # events by which shares are chosen, where nobody gives rat
 
 
 @dataclass(frozen=True)
-class Shipment:
+class PolicyShipment:
     """What every task knows of a policy.
 
     Attributes
@@ -67,10 +67,10 @@ class Shipment:
         return PolicyRunner([self.policy], time_type, per_second, negate=self.negate, open_end=self.open_end)
 
 
-def shipment_of(policy: Policy, negate: bool, open_end: bool, time_points: str = "step") -> Shipment:
+def shipment_of(policy: Policy, negate: bool, open_end: bool, time_points: str = "step") -> PolicyShipment:
     """What tasks know of a policy."""
     text, signature = policy.text, str(policy.signature)
-    return Shipment(text, signature, policy.name, policy.source, negate, open_end, time_points)
+    return PolicyShipment(text, signature, policy.name, policy.source, negate, open_end, time_points)
 
 
 @functools.lru_cache(maxsize=8)
@@ -134,7 +134,9 @@ class Share:
     block: Block | None = None
 
 
-def shares_of(shipment: Shipment, ways: Input, opened: Source, slices: int, statistics: Rates | None) -> list[Share]:
+def shares_of(
+    shipment: PolicyShipment, ways: Input, opened: Source, slices: int, statistics: Rates | None
+) -> list[Share]:
     """What the tasks are: blocks of time where the input can be read in parts, and cells of valuations."""
     formula = goal(shipment.policy.formula, shipment.negate)[0]
     free = bool(dimensions_of(formula))
@@ -169,7 +171,7 @@ def _parquet(events: EventSource) -> list[str]:
 
 
 def _blocks(
-    shipment: Shipment,
+    shipment: PolicyShipment,
     events: EventSource,
     files: Sequence[str],
     sees: tuple[int, int],
@@ -204,7 +206,7 @@ def _checked(batches: Iterable[pa.RecordBatch], check: OrderCheck) -> Iterator[t
 class PolicyShares:
     """A policy whose tasks read files; as `hamlet.spark.batch.Sharing`."""
 
-    shipment: Shipment
+    shipment: PolicyShipment
     ways: Input
     tuples: Sequence[str] | None
     kind = "policy"
@@ -222,7 +224,7 @@ class PolicyShares:
 class PolicyShare:
     """A share in its task."""
 
-    def __init__(self, shipment: Shipment, ways: Input, share: Share) -> None:
+    def __init__(self, shipment: PolicyShipment, ways: Input, share: Share) -> None:
         self._policy, self._share = shipment.policy, share
         self._source = ways.open(self._policy, shipment.time_points, share.block)
         self._runner = shipment.runner(self._source.time_type, self._source.per_second)

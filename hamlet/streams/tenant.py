@@ -158,10 +158,6 @@ class StreamTenant(MonitorTenant):
         monitor.pass_before(until)
         return self._pieces(monitor.evaluator.take())
 
-    def close(self) -> Pieces:
-        """The rows that are left."""
-        return self._pieces(self.monitor.close_batches())
-
     def _pieces(self, found: list[Found]) -> Pieces:
         if not found:
             return []

@@ -152,7 +152,7 @@ def test_columns_between_single_events() -> None:
     engine = hamlet.Engine(hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 10 s"))
     event = {"time": 1, "type": "A"}
     engine.push([event])
-    engine.push_columns([{**event, "time": 100}])
+    engine.push_batches([{**event, "time": 100}])
     with pytest.raises(hamlet.DataError, match="is late"):
         engine.push([{**event, "time": 5}])
     engine.push([{**event, "time": 101}])

@@ -149,9 +149,9 @@ def test_files_and_the_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_the_widest_of_many_pieces() -> None:
     engine = hamlet.Engine(hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WITHIN 100 s"))
     pieces = [
-        *engine.push_columns([{"time": time, "type": "A"} for time in range(70)]),
-        *engine.push_columns([{"time": 150, "type": "A"}]),
-        *engine.close_columns(),
+        *engine.push_batches([{"time": time, "type": "A"} for time in range(70)]),
+        *engine.push_batches([{"time": 150, "type": "A"}]),
+        *engine.close_batches(),
     ]
     assert [fitted_types(each) for each in pieces] == [("decimal",), ("int64",)]
     pieces[0].extend(pieces[1])

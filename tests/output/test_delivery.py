@@ -98,7 +98,7 @@ def test_dicts_from_the_kernel_are_those_from_arrays(numbers: str, pushed: int, 
     for start in range(0, 6000, pushed):
         part = stream.slice(start, pushed)
         found.append(dicts.push(part))
-        expected.append([row for rows in columns.push_columns(part) for row in dicts_of(rows, columns.clock)])
+        expected.append([row for rows in columns.push_batches(part) for row in dicts_of(rows, columns.clock)])
     assert repr(found) == repr(expected)
     assert sum(map(len, found)) > 400
 

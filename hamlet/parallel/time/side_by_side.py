@@ -150,7 +150,7 @@ class SideBySide:
             rows += self._hand_over()  # a single chunk would keep one thread busy
         self._start()
         rows += self._ready(0)
-        return rows + (self._engine.close_columns() if self._handed_over else self._work.closed())
+        return rows + (self._engine.close_batches() if self._handed_over else self._work.closed())
 
     # ------------------------------------------------------------------------------------------ where a chunk ends
 
