@@ -31,7 +31,7 @@ from hamlet.kernel.lanes.lanes cimport (
     plane_form,
     plane_ordinal,
 )
-from hamlet.kernel.operators.simd.machine cimport feature_of, live_machine_within, machine_within, takes_halves
+from hamlet.kernel.operators.simd.machine cimport feature_of, live_machine_within, takes_halves
 from hamlet.kernel.operators.simd.programs cimport input_of, kills
 from hamlet.kernel.plan cimport FROM_CELL, Arrival, Component, Entry, Query, Source
 from hamlet.kernel.state.core cimport (
@@ -212,7 +212,7 @@ cdef bint fill_all(
         group.end = chosen.chunks
         if lane[done].column < 0:
             group.fronts = group.end
-        chunk.machine = live_machine(k, end - done, purpose)
+        chunk.machine = live_machine(k, purpose)
         chunk.feature, chunk.halves = feature_of(chunk.machine), takes_halves(chunk.machine)
         chunk.lanes = chunk.live.lanes = min(chunk.machine.width, end - done)
         if not fill(k, chosen, group, chunk, lane + done, entries, draft, purpose):
@@ -228,13 +228,11 @@ cdef inline bint stand_together(const Lane* one, const Lane* other) noexcept nog
     return one.group == other.group and (one.column < 0) == (other.column < 0)
 
 
-cdef inline const Machine* live_machine(const Core* k, int lanes, Purpose purpose) noexcept nogil:
-    """The loops for so many lanes; where cells are asked for, they have 64 bits, and the widest vectors are fastest."""
+cdef inline const Machine* live_machine(const Core* k, Purpose purpose) noexcept nogil:
+    """The loops of a chunk; where cells are asked for, they have 64 bits."""
     if k.band[0].narrow:
         return k.band[0].machine
-    if purpose != OF_WINDOWS:
-        return machine_within(WIDEST, k.widest)
-    return live_machine_within(lanes, k.band[0].exact, k.widest)
+    return live_machine_within(purpose == OF_WINDOWS and k.band[0].exact, k.widest)
 
 
 cdef void place_results(const Core* k, ActiveQueries* chosen) noexcept nogil:

@@ -48,7 +48,7 @@ from hamlet.kernel.lanes.lanes cimport (
 from hamlet.kernel.operators.complete_window.active_queries cimport OF_WINDOWS, choose, free_chosen
 from hamlet.kernel.operators.complete_window.row_buffer cimport free_held, hold, make_held
 from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
-from hamlet.kernel.operators.simd.step cimport join_inputs, load_input
+from hamlet.kernel.operators.simd.step cimport load_input
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event, tied
 from hamlet.kernel.state.core cimport (
@@ -226,7 +226,7 @@ cdef int take_window(
     cdef int64_t bits
     cdef double weight
     cdef Py_ssize_t ties = 0
-    cdef bint near, merges
+    cdef bint near, merges, alike, tie
     done[0] = False
     if n > MOST_EVENTS:
         return NO_FAILURE
@@ -235,11 +235,11 @@ cdef int take_window(
         kinds |= <uint64_t> 1 << event[i].kind
         ends[i] = LIVE_END
         if i:
-            runs += event[i].kind != event[i - 1].kind
-            if tied(&event[i], orders):
-                ends[i - 1] = 0
-                ties += 1
-                takes -= event[i].kind == event[i - 1].kind
+            alike, tie = event[i].kind == event[i - 1].kind, tied(&event[i], orders)
+            ends[i - 1] = 0 if tie else LIVE_END
+            runs += not alike
+            ties += tie
+            takes -= tie and alike
     merges = not k.band[0].exact and MANY_TIES * ties > n
     if (takes if merges else n) > LONG * runs or (k.states and not is_closed(k, key, window)):
         return NO_FAILURE
@@ -374,36 +374,55 @@ cdef void merge_steps(
     Steps* steps
 ) noexcept nogil:
     """List events: if it `merges`, those of one class and step as one. What they bring to sums are doubles."""
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t i, j, stride = chosen.loads
     cdef int32_t step = 0
-    cdef double size
-    cdef int number, loads = chosen.loads
-    cdef Word* to
-    cdef Word* of = x
+    cdef int32_t latest[64]             # of each class, the step that it last had an event in
+    cdef int32_t listed[64]             # and where that stands
+    cdef int32_t place[MOST_EVENTS]     # of each event
+    cdef int64_t joins[MOST_EVENTS]     # whether another one stands there, a mask: a branch is often wrong
+    cdef double size[MOST_EVENTS]
+    cdef int number, kind
+    cdef bint same
+    memset(latest, -1, sizeof(latest))
     steps.kinds = steps.count = 0
     for i in range(n):
-        if i and not tied(&event[i], orders):
-            step += 1
-        size = 0
-        for number in range(loads):
-            if chosen.load[number].floating:
-                size = max(size, fabs(of[number].d))
-        j = steps.count - 1
-        while merges and j >= 0 and steps.step[j] == step and steps.kind[j] != event[i].kind:
-            j -= 1
-        if merges and j >= 0 and steps.step[j] == step:
-            steps.times[j].d += 1
-            steps.weight[j] += size
-            join_inputs(chosen.load, loads, x + j * loads, of)
-        else:
-            j = steps.count
-            to = x + j * loads
-            steps.count += 1
-            steps.kinds |= <uint64_t> 1 << event[i].kind
-            steps.kind[j], steps.step[j], steps.times[j].d, steps.weight[j] = event[i].kind, step, 1, size
-            for number in range(loads if i > j else 0):
-                to[number] = of[number]
-        of += loads
+        step += i > 0 and not tied(&event[i], orders)
+        kind = event[i].kind
+        same = merges and latest[kind] == step
+        j = listed[kind] if same else steps.count
+        latest[kind], listed[kind] = step, <int32_t> j
+        place[i], joins[i], size[i] = <int32_t> j, -<int64_t> same, 0
+        steps.kind[j], steps.step[j] = kind, step
+        steps.kinds |= <uint64_t> 1 << kind
+        steps.times[j].d = steps.times[j].d + 1 if same else 1
+        steps.count += not same
+    for number in range(chosen.loads):
+        if chosen.load[number].floating:
+            for i in range(n):
+                size[i] = max(size[i], fabs(x[number + i * stride].d))
+        if steps.count < n:
+            join_inputs(&chosen.load[number], n, place, joins, x + number, stride)
+    for i in range(n):
+        j = place[i]
+        steps.weight[j] = steps.weight[j] + size[i] if joins[i] else size[i]
+
+
+cdef inline void join_inputs(
+    const Input* input, Py_ssize_t n, const int32_t* place, const int64_t* joins, Word* x, Py_ssize_t stride
+) noexcept nogil:
+    """Let an input of n events be that of what these are listed as."""
+    cdef Py_ssize_t i
+    cdef Word* to
+    cdef Word had
+    if input.of == LANES_NUMBER or input.of == LANES_SUM:
+        for i in range(n):
+            to = x + place[i] * stride
+            had.i = to.i & joins[i]
+            to.d = had.d + x[i * stride].d
+    else:  # flags, and ranks without a sign
+        for i in range(n):
+            to = x + place[i] * stride
+            to.i = <int64_t> max(<uint64_t> (to.i & joins[i]), <uint64_t> x[i * stride].i)
 
 
 cdef int compute(

@@ -55,14 +55,13 @@ cdef const Machine* machine_within(int lanes, int widest) noexcept nogil:
     return machine_of(width)
 
 
-cdef const Machine* live_machine_within(int lanes, bint integers, int widest) noexcept nogil:
-    """The loops for so many live lanes, all of integers or not.
+cdef const Machine* live_machine_within(bint integers, int widest) noexcept nogil:
+    """The loops for live lanes, all of integers or not: the widest, which take no longer where there are few lanes.
 
     Small integers go eight at a time where those of 64 bits go four.
     """
-    if integers and machine_within(LANES_WIDEST, widest).width == 4:
-        return machine_of_halves()
-    return machine_within(lanes, widest)
+    cdef const Machine* machine = machine_within(LANES_WIDEST, widest)
+    return machine_of_halves() if integers and machine.width == 4 else machine
 
 
 cdef bint takes_halves(const Machine* machine) noexcept nogil:

@@ -5,7 +5,6 @@ from hamlet.kernel.expression cimport Column
 from hamlet.kernel.lanes.lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
-    LANES_NUMBER,
     LANES_PRESENCE,
     LANES_SUM,
     Band,
@@ -53,16 +52,3 @@ cdef inline bint load_input(Core* k, const Input* input, int64_t row, Word* x, d
     if input.of != LANES_PRESENCE:
         size[0] = fabs(value)
     return True
-
-
-cdef inline void join_inputs(const Input* input, int inputs, Word* x, const Word* more) noexcept nogil:
-    """Let the inputs of one event be those of two of the same class and time."""
-    cdef int i
-    for i in range(inputs):
-        if input[i].of == LANES_NUMBER or input[i].of == LANES_SUM:
-            if input[i].floating:
-                x[i].d += more[i].d
-            else:
-                x[i].i = <int64_t> (<uint64_t> x[i].i + <uint64_t> more[i].i)
-        else:  # flags, as integers or doubles, and ranks without a sign
-            x[i].i = <int64_t> max(<uint64_t> x[i].i, <uint64_t> more[i].i)

@@ -18,6 +18,7 @@ from hamlet.kernel.lanes.lanes cimport (
     LANES_LEAST,
     LANES_NUMBER,
     LANES_PRESENCE,
+    LANES_SUM,
     Band,
     Block,
     Growth,
@@ -322,8 +323,23 @@ cdef int take_classes(
             weight[0] = INFINITY
             return takes
         if taken.m > 1:
-            join_inputs(taken.program.input, taken.program.inputs, <Word*> taken.x, x)
+            join_inputs(taken.program, <Word*> taken.x, x)
     return takes
+
+
+cdef inline void join_inputs(const LaneProgram* program, Word* x, const Word* more) noexcept nogil:
+    """Let the inputs of one event be those of two of the same class and time."""
+    cdef int i
+    cdef const Input* input
+    for i in range(program.inputs):
+        input = &program.input[i]
+        if input.of == LANES_NUMBER or input.of == LANES_SUM:
+            if input.floating:
+                x[i].d += more[i].d
+            else:
+                x[i].i = <int64_t> (<uint64_t> x[i].i + <uint64_t> more[i].i)
+        else:  # flags, and ranks without a sign
+            x[i].i = <int64_t> max(<uint64_t> x[i].i, <uint64_t> more[i].i)
 
 
 cdef int reserve_takes(Core* k, Band* band, int classes) noexcept nogil:
