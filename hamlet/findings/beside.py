@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ _MOST_WINDOWS = 3  # of a query that are read again
 _MOST_QUERIES = 20  # of a workload that are run in other words, which takes the time of many events
 _MOST_PARTS = 8  # windows that are read again at a time
 _FEW_GROUPS = 4  # of one of them
+_MOST_HELD = 1_000  # rows of a window, among which those of a few groups are looked for
 _PLAIN = (AttributeType.INT, AttributeType.STRING)
 
 
@@ -69,6 +71,25 @@ class Most:
     looking_back: int
 
 
+@dataclass(frozen=True)
+class Words:
+    """A query in other words, and its own results that are to stand beside theirs.
+
+    Attributes
+    ----------
+    query : Query
+        The other words, with all groups as columns (`with_groups`).
+    own : tuple of ReturnItem
+        What the query itself gives for the same window and group, under other names.
+    least : int
+        Windows in which no count is so large are not read again.
+    """
+
+    query: Query
+    own: tuple[ReturnItem, ...]
+    least: int = 0
+
+
 class Beside:
     """Runs queries in other words over the events that rows came from.
 
@@ -86,14 +107,14 @@ class Beside:
         self._whole = source.rows is not None and source.rows <= FEW_EVENTS
 
     def rows(
-        self, asked: Mapping[int, Sequence[Query]], found: Sequence[QueryRows] | None, settled: Collection[int]
-    ) -> Iterator[tuple[AnalysedQuery, list[list[Mapping[str, Any]]]]]:
+        self, asked: Mapping[int, Words], found: Sequence[QueryRows] | None, settled: Collection[int]
+    ) -> Iterator[tuple[AnalysedQuery, list[Mapping[str, Any]]]]:
         """The rows of some queries in other words: all of them of few events, else those of some windows and groups.
 
         Parameters
         ----------
-        asked : mapping of int to sequence of Query
-            The place of a query in the workload, and its other words, whose rows are lists side by side.
+        asked : mapping of int to Words
+            The place of a query in the workload, and its other words.
         found : sequence of QueryRows, optional
             The rows of each query of the workload; without them the rows of few events only.
         settled : collection of int
@@ -103,7 +124,7 @@ class Beside:
         places = [
             place
             for place in asked
-            if self._whole or not (found is None or queries[place].upstream or asked[place][0].session)
+            if self._whole or not (found is None or queries[place].upstream or asked[place].query.session)
         ]
         known: set[tuple[int, Part]] = set()
         for turn in range(_MOST_WINDOWS if self._source.repeatable else 0):
@@ -114,7 +135,7 @@ class Beside:
                     continue
                 part: Part | None = Part()
                 if not self._whole and found is not None:
-                    part = _part(queries[place], found[place], self._source.schema, turn, near)
+                    part = _part(queries[place], found[place], self._source.schema, turn, near, asked[place].least)
                 if part is None or (place, part) in known:
                     continue
                 known.add((place, part))
@@ -123,23 +144,31 @@ class Beside:
             for part, groups in list(together.items())[:_MOST_PARTS]:
                 for few in _few_groups(groups):
                     where = None if None in few.values() else " OR ".join(dict.fromkeys(map(str, few.values())))
-                    for place, rows in self._rows_of(replace(part, where=where), list(few), asked).items():
+                    for place, rows in self._rows_of(replace(part, where=where), list(few), asked, found).items():
                         yield queries[place], rows
 
     def _rows_of(
-        self, part: Part, places: Sequence[int], asked: Mapping[int, Sequence[Query]]
-    ) -> dict[int, list[list[Mapping[str, Any]]]]:
+        self, part: Part, places: Sequence[int], asked: Mapping[int, Words], found: Sequence[QueryRows] | None
+    ) -> dict[int, list[Mapping[str, Any]]]:
         """The rows of queries that look at one part of the events."""
         queries, text = self._workload.analysis.queries, self._workload.analysis.text
         own = text.queries if any(queries[place].upstream for place in places) else ()
+        held: dict[int, _Held | None] = {}
         made: dict[int, list[list[Mapping[str, Any]]]] = {}
         to: dict[str, list[Mapping[str, Any]]] = {}
         others = []
         for place in places:
-            made[place] = [[] for _ in asked[place]]
-            for number, (words, rows) in enumerate(zip(asked[place], made[place], strict=True)):
-                name = f"{queries[place].query.name} {place} {number}"
-                others.append(replace(words, name=name, name_span=None))  # no text has it
+            query, words = queries[place].query, asked[place]
+            held[place] = None if found is None else _held(query, found[place], part.window, words.own)
+            texts = [words.query]
+            if held[place] is None and words.query.semantics is query.semantics:
+                texts = [replace(words.query, items=(*words.query.items, *words.own))]
+            elif held[place] is None:
+                texts.append(replace(query, items=(*with_groups(query), *words.own), having=None, top=None))
+            made[place] = [[] for _ in texts]
+            for number, (each, rows) in enumerate(zip(texts, made[place], strict=True)):
+                name = f"{query.name} {place} {number}"
+                others.append(replace(each, name=name, name_span=None))  # no text has it
                 to[others[-1].name] = rows
         start = self._source.schema.clock.present(part.window)
         most = Most(FEW_EVENTS, FEW_EVENTS) if self._whole else Most(_MOST_EVENTS, _MOST_LOOKED_BACK)
@@ -150,7 +179,54 @@ class Beside:
                     to[row["query"]].append(row)
         except HamletError:  # what the user wrote is right, whatever is wrong with other words for it
             return {}
-        return made
+        return {place: _joined(queries[place].query, asked[place].own, made[place], held[place]) for place in places}
+
+
+_Held = Mapping[tuple[Any, ...], tuple[Piece, int]]  # by the values of its groups where a row of a window stands
+
+
+def _held(query: Query, rows: QueryRows, window: int | None, own: Sequence[ReturnItem]) -> _Held | None:
+    """The rows of a window; None where RETURN lacks some of what is wanted, or there are many."""
+    columns = _columns_of(query)
+    groups = [columns.get(each.value) for each in with_groups(query)]
+    if window is None or None in groups or not all(each.value in columns for each in own):
+        return None
+    found: dict[tuple[Any, ...], tuple[Piece, int]] = {}
+    for piece in rows.pieces:
+        first, last = map(int, np.searchsorted(piece.starts.column(), (window, window + 1)))
+        if last - first > _MOST_HELD:
+            return None
+        values = [piece.values[place].part(slice(first, last)).tolist() for place in groups if place is not None]
+        keys = zip(*values, strict=True) if values else repeat((), last - first)
+        found.update(zip(keys, zip(repeat(piece), range(first, last)), strict=True))
+    return found
+
+
+def _columns_of(query: Query) -> dict[Any, int]:
+    """The places of what a query returns as it stands."""
+    return {item.value: place for place, item in enumerate(query.items) if not item.log2}
+
+
+def _joined(
+    query: Query, own: Sequence[ReturnItem], made: Sequence[list[Mapping[str, Any]]], held: _Held | None
+) -> list[Mapping[str, Any]]:
+    """The rows of other words with what the query itself gives for them, of which there are such rows."""
+    rows, *others = made
+    if held is None and not others:
+        return rows
+    groups = [f"g{place}" for place in range(len(query.group_by))]
+    if held is None:
+        names = ["window_start", "window_end", *groups]
+        known = {tuple(row[name] for name in names): row for row in others[0]}
+        pairs = ((known.get(tuple(row[name] for name in names)), row) for row in rows)
+        return [{**beside, **row} for beside, row in pairs if beside is not None]
+    columns = _columns_of(query)
+    places = ((held.get(tuple(row[name] for name in groups)), row) for row in rows)
+    return [
+        {**row, **{each.column: at[0].values[columns[each.value]].at(at[1]) for each in own}}
+        for at, row in places
+        if at is not None
+    ]
 
 
 def _few_groups(groups: Mapping[int, str | None]) -> Iterator[dict[int, str | None]]:
@@ -163,11 +239,14 @@ def _few_groups(groups: Mapping[int, str | None]) -> Iterator[dict[int, str | No
         yield {place: where if where in chosen else chosen[0] for place, where in groups.items() if where is not None}
 
 
-def _part(query: AnalysedQuery, rows: QueryRows, schema: Schema, turn: int, near: int | None) -> Part | None:
+def _part(
+    query: AnalysedQuery, rows: QueryRows, schema: Schema, turn: int, near: int | None, least: int
+) -> Part | None:
     """The window of a row, and its group where that can be told; None where there is no such row.
 
     First a row of the first window, then one of a window in the middle (that of `near`, where there is one), then of
-    the window that has the largest count; where there are counts, the row of the largest one of the window.
+    the window that has the largest count; where there are counts, the row of the largest one of the window, which is
+    no row where it is below `least`.
     """
     filled = [piece for piece in rows.pieces if len(piece.starts)]
     if not filled:
@@ -189,6 +268,8 @@ def _part(query: AnalysedQuery, rows: QueryRows, schema: Schema, turn: int, near
     if counts is not None:
         first, last = np.searchsorted(starts, start), np.searchsorted(starts, start, "right")
         row = piece.values[counts].largest(slice(int(first), int(last)))
+        if least and piece.values[counts].at(row) < least:
+            return None
     where = _group(query, rows, piece, row)
     if query.query.within is None:
         return Part(None, where)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
 
-from hamlet.findings.beside import Beside, row_text, with_groups
+from hamlet.findings.beside import Beside, Words, row_text, with_groups
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import Aggregate, Query, ReturnItem, Semantics
@@ -109,38 +109,33 @@ def doubts_of_selections(
         The rows of each query, where they are at hand.
     """
     keys = keys_of(schema)
-    words: dict[int, tuple[Query, Query]] = {}
+    words: dict[int, Words] = {}
     for query, tally in zip(workload.analysis.queries, tallies, strict=True):
         if tally.most >= LARGE and may_explode(query) and not may_mix(query, keys):
-            items = (
-                *with_groups(query.query),
-                *(ReturnItem(each, alias=f"n{i}") for i, each in enumerate(_counts(query))),
+            items = [ReturnItem(each, alias=f"n{i}") for i, each in enumerate(_counts(query))]
+            own = tuple(ReturnItem(each, alias=f"o{i}") for i, each in enumerate(_counts(query)))
+            visits = replace(
+                query.query,
+                items=(*with_groups(query.query), *items),
+                having=None,
+                top=None,
+                semantics=Semantics.NEXT,
             )
-            asked = replace(query.query, items=items, having=None, top=None)
-            words[query.index] = asked, replace(asked, semantics=Semantics.NEXT)
+            words[query.index] = Words(visits, own, LARGE)
     settled: set[int] = set()
-    for query, (ordinary, visits) in beside.rows(words, found, settled):
-        known = {_row_of(query, row): row for row in visits}
-        for row in ordinary:
-            beside_it = known.get(_row_of(query, row))
-            for number, each in enumerate(_counts(query)):
-                value = row[f"n{number}"]
-                if value is not None and value >= LARGE and beside_it is not None and beside_it[f"n{number}"] < LARGE:
-                    yield (
-                        f"{query.query.name}: {to_text(each)} is {short_text(value)} in {row_text(query.query, row)}, "
-                        "since every selection of events is a trend; SEMANTICS NEXT, whose trends skip nothing that "
-                        f"they could take, counts {short_text(beside_it[f'n{number}'])} there"
-                    )
-                    settled.add(query.index)
-                    break
-            if query.index in settled:
+    for query, rows in beside.rows(words, found, settled):
+        for row, (number, each) in product(rows, enumerate(_counts(query))):
+            value, visited = row[f"o{number}"], row[f"n{number}"]
+            if value is not None and value >= LARGE and visited < LARGE:
+                yield (
+                    f"{query.query.name}: {to_text(each)} is {short_text(value)} in {row_text(query.query, row)}, "
+                    "since every selection of events is a trend; SEMANTICS NEXT, whose trends skip nothing that "
+                    f"they could take, counts {short_text(visited)} there"
+                )
+                settled.add(query.index)
                 break
 
 
 def _counts(query: AnalysedQuery) -> list[Aggregate]:
     counts = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
     return [each for each in counts if each.function == "COUNT" and not each.events]
-
-
-def _row_of(query: AnalysedQuery, row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (row["window_start"], row["window_end"], *(row[f"g{place}"] for place in range(len(query.query.group_by))))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hamlet.findings.beside import Beside, row_text, value_text, with_groups
+from hamlet.findings.beside import Beside, Words, row_text, value_text, with_groups
 from hamlet.findings.large import Tally
 from hamlet.findings.watch import named
 from hamlet.language.meaning import AnalysedQuery
@@ -20,7 +20,6 @@ from hamlet.language.query import (
     Conjunction,
     Negation,
     Pattern,
-    Query,
     Repetition,
     ReturnItem,
     Semantics,
@@ -55,16 +54,12 @@ def doubts_of_sums(
     for query, tally in zip(workload.analysis.queries, tallies, strict=True):
         doubtful = _doubtful(query)
         if doubtful and tally.rows and not (found and _one_trend_each(query, found[query.index])):
-            pairs = [(each, replace(each, events=True)) for each in doubtful]
-            items = [
-                ReturnItem(one, alias=f"{name}{i}")
-                for i, pair in enumerate(pairs)
-                for one, name in zip(pair, "se", strict=True)
-            ]
-            asked[query.index] = (replace(query.query, items=(*with_groups(query.query), *items)),)
+            items = (ReturnItem(replace(each, events=True), alias=f"e{i}") for i, each in enumerate(doubtful))
+            own = tuple(ReturnItem(each, alias=f"s{i}") for i, each in enumerate(doubtful))
+            asked[query.index] = Words(replace(query.query, items=(*with_groups(query.query), *items)), own)
     said: dict[tuple[str, ...], tuple[list[str], str]] = {}
     settled: set[int] = set()
-    for query, (again,) in beside.rows(asked, found, settled):
+    for query, again in beside.rows(asked, found, settled):
         for texts, sentence in _different(query, again):
             settled.add(query.index)
             said.setdefault(texts, ([], sentence))[0].append(query.query.name)
@@ -86,19 +81,20 @@ def doubts_of_combinations(
     found : sequence of QueryRows, optional
         The rows themselves, where they are at hand.
     """
-    asked: dict[int, tuple[Query]] = {}
+    asked: dict[int, Words] = {}
     known: set[tuple[Aggregate, ...]] = set()
     for query, tally in zip(workload.analysis.queries, tallies, strict=True):
         ends = _ends_of_funnel(query)
         if not ends or ends in known or not tally.rows or (found and _one_trend_each(query, found[query.index])):
             continue
         known.add(ends)
-        items = [ReturnItem(each, alias=f"n{place}") for place, each in enumerate((_TRENDS, *ends))]
-        asked[query.index] = (replace(query.query, items=(*with_groups(query.query), *items)),)
+        items = [ReturnItem(each, alias=f"n{place}") for place, each in enumerate(ends, 1)]
+        words = replace(query.query, items=(*with_groups(query.query), *items))
+        asked[query.index] = Words(words, (ReturnItem(_TRENDS, alias="n0"),))
         if len(asked) == _MOST_FUNNELS:
             break
     settled: set[int] = set()
-    for query, (again,) in beside.rows(asked, found, settled):
+    for query, again in beside.rows(asked, found, settled):
         row = next((row for row in again if row["n0"] > max(row["n1"], row["n2"])), None)
         if row is not None and query.index not in settled:
             settled.add(query.index)

@@ -91,10 +91,16 @@ class Values:
 
     def at(self, row: int) -> Any:
         """The value of one row, as `tolist` has it."""
-        place = row if self.places is None else int(self.places[row])
-        only = slice(place, place + 1)
-        valid = None if self.valid is None else self.valid[only]
-        return replace(self, data=self.data[only], valid=valid, places=None).tolist()[0]
+        return self.part(slice(row, row + 1)).tolist()[0]
+
+    def part(self, rows: slice) -> Values:
+        """Rows that follow one another, without what is there for others."""
+        chosen = rows if self.places is None else self.places[rows]
+        if isinstance(chosen, slice) or not isinstance(self.data, list):
+            data = self.data[chosen]
+        else:
+            data = [self.data[place] for place in chosen]
+        return replace(self, data=data, valid=None if self.valid is None else self.valid[chosen], places=None)
 
     def largest(self, rows: slice) -> int:
         """The row of the largest of some numbers; of those beyond doubles the first."""

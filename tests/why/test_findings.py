@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -456,7 +457,8 @@ def test_windows_that_overlap_cost_no_more() -> None:
 @pytest.mark.parametrize(
     ("asked", "most"),
     [
-        ("SEQ(A+, B) WHERE A.v < NEXT(A).v WITHIN 2000 s", 4_000),  # each event looks back at those before it
+        ("SEQ(A+, B) WHERE A.v * NEXT(A).v < 20 WITHIN 2000 s", 4_000),  # each event looks back at those before it
+        ("SEQ(A+, B) WHERE A.v < NEXT(A).v WITHIN 2000 s", None),  # each event once is found without
         ("SEQ(A+, B) SPAN 2000 s WITHIN 5000 s", None),
         ("SEQ(A+, NOT C, B) SPAN 2000 s WITHIN 5000 s", None),
     ],
@@ -471,6 +473,27 @@ def test_other_words_are_tried_where_they_cost_what_the_query_costs(asked: str, 
         ]
         said = warnings(f"RETURN SUM(A.v) AS s PATTERN {asked}", stream)
         assert any("each event once" in each for each in said) == (most is None or events < most), (events, said)
+
+
+@pytest.mark.parametrize(("keys", "within", "told"), [(30, 400, "ab"), (1_500, 1_200, "a")])
+@pytest.mark.parametrize("shown", ["k, ", ""])
+def test_numbers_of_remarks_are_those_of_the_row(keys: int, within: int, told: str, shown: str) -> None:
+    """Whether the row is at hand, is one of many, or does not say its group, so that its query is run again, too."""
+    chance = random.Random(6)
+    events = [
+        {"time": place // 10, "type": chance.choice("ABBB"), "k": chance.randrange(keys), "v": chance.random()}
+        for place in range(12_000)
+    ]
+    asked = hamlet.Workload.parse(
+        f"a: RETURN {shown}SUM(B.v) AS m PATTERN SEQ(A, B+) GROUP-BY k WITHIN {within} s;"
+        f"b: RETURN {shown}COUNT(*) AS m PATTERN SEQ(A, B+) GROUP-BY k WITHIN {within} s"
+    )
+    results = hamlet.run(asked, events, numbers="float")
+    numbers = {f"{value:.15g}" for row in results.rows() for value in [row["m"]]}
+    said = [re.match(r"(.): \S+ is (\S+) in", each) for each in results.warnings]
+    found = [each for each in said if each is not None]
+    assert {each[1] for each in found} == {*told}, results.warnings
+    assert all(each[1] == "b" or each[2] in numbers for each in found), results.warnings
 
 
 def test_other_words_of_named_queries_beside_queries_about_rows() -> None:
