@@ -19,7 +19,7 @@ class Live:
         member: npt.NDArray[Any],
         within: int | float | None,
         searching: tuple[Any, ...] | None,
-        later: int,
+        later: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None,
         unmatched: bool,
         max_steps: int,
     ) -> None: ...

@@ -2,7 +2,8 @@
 
 Of each partition only the first start that is not decided is followed. Where conditions read rows at a fixed distance
 these are its ways through the pattern, the preferred one first, each at the step that takes the next row: a row costs
-as much as there are ways. Where conditions read labels it is a search (`_search`) that goes on where it stood when the
+as much as there are ways. Conditions that read rows to come hold perhaps, and the ways from there on are tried anew
+with each row. Where conditions read labels it is a search (`_search`) that goes on where it stood when the
 rows ended. When the first start is decided, the next one follows over the rows that are kept; starts that cannot match
 are found by one look back over those rows, so that a long run of starts that all fail together costs its length once.
 
@@ -20,12 +21,16 @@ from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, nextafter
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memmove
+from libc.string cimport memcpy, memmove
 
 from hamlet.memory.arrays cimport grown
-from hamlet.patterns.automaton._machine cimport READ_INT, READ_REAL, Value, apply
+from hamlet.patterns.automaton._machine cimport (
+    KNOWN, NEVER_FALSE, NULL_VALUE, READ_INT, READ_REAL, TO_COME, Value, apply,
+)
 from hamlet.patterns.automaton._search cimport MATCH, WAITS, Search
-from hamlet.patterns.automaton._walk cimport ACCEPT, AT_START, SPLIT, TAKE, Table, skipped
+from hamlet.patterns.automaton._walk cimport ACCEPT, AT_START, MAYBE, SPLIT, TAKE, Table, skipped
+
+from hamlet.patterns.automaton._walk import rows_read
 
 DEF DEEPEST = 64
 DEF LOOK_BACK = 48   # so many rows behind a start that fails make a look back over them worth while
@@ -35,7 +40,7 @@ DEF CALL = 20        # one call may take so many times the steps of a start
 cdef struct Cell:
     int64_t whole
     double real
-    bint null
+    int null
 
 
 cdef struct Program:
@@ -49,6 +54,7 @@ cdef struct Program:
 cdef struct Way:
     int32_t step         # that takes the next row
     int64_t node         # the last row's, -1 for none
+    bint unsure          # whether a row on it holds perhaps
 
 
 cdef struct Node:
@@ -89,9 +95,12 @@ cdef inline bint is_later(bint reals, int64_t start, int64_t within, int64_t tim
     return time > start and <uint64_t> time - <uint64_t> start > <uint64_t> within
 
 
-cdef int _run(const Program* program, const Cell* cells, Py_ssize_t columns, int64_t rows, int64_t row,
+cdef int _run(const Program* program, const Cell* cells, Py_ssize_t columns, int64_t rows, int64_t row, int64_t count,
               Value* found) except -1:
-    """The value of a program at a row, where `cells` are a ring of so many rows; of no row where there are none."""
+    """The value of a program at a row, where `cells` are a ring of so many rows; of no row where there are none.
+
+    Rows from `count` on are to come.
+    """
     cdef Value stack[DEEPEST]
     cdef Value* top = stack
     cdef const int64_t* code = program.code
@@ -101,8 +110,8 @@ cdef int _run(const Program* program, const Cell* cells, Py_ssize_t columns, int
     for i in range(program.length):
         if code[0] == READ_INT or code[0] == READ_REAL:
             top += 1
-            top.null = rows == 0 or code[2] > row
-            if not top.null:
+            top.null = NULL_VALUE if rows == 0 or code[2] > row else TO_COME if row - code[2] >= count else KNOWN
+            if top.null == KNOWN:
                 cell = cells + ((row - code[2]) % rows) * columns + code[1]
                 top.null, top.whole, top.real = cell.null, cell.whole, cell.real
         else:
@@ -119,7 +128,7 @@ def without_row(code, reals, bint real):
     cdef Program program
     cdef Value value
     program.code, program.reals, program.length = &operations[0, 0], &numbers[0], operations.shape[0]
-    _run(&program, NULL, 0, 0, 0, &value)
+    _run(&program, NULL, 0, 0, 0, 0, &value)
     return None if value.null else value.real if real else value.whole
 
 
@@ -137,15 +146,15 @@ cdef class Live:
     cells : int
         How many values programs read of a row.
     back, ahead : int
-        The most rows back that programs read, and ahead that they and conditions over labels do.
+        The most rows back and ahead that programs read.
     skip : int
     member : uint8 array of shape (variables,)
     within : int or float, or None
         The longest time between the first row and the last; times are of its type.
     searching : tuple, or None
         Where conditions read labels: members, slots, sums, programs, keep and all_labels of `_search.Search`.
-    later : int
-        How many rows behind a match have to be there before it is given.
+    later : (uint8 array, int64 array)
+        What measures read of rows ahead, as `_walk.rows_read` takes it: they have to be there before a match is given.
     unmatched : bool
         Whether rows of no match are given.
     max_steps : int
@@ -155,11 +164,11 @@ cdef class Live:
     cdef const int32_t[::1] kinds, first, second, variables
     cdef const uint8_t[::1] member
     cdef list kept
-    cdef object searching
+    cdef object searching, later
     cdef Program* programs
     cdef int32_t start_step
     cdef Py_ssize_t steps, count, columns, cells, ring
-    cdef int64_t ahead, later, max_steps
+    cdef int64_t max_steps
     cdef int skip
     cdef bint bounded, reals, unmatched
     cdef int64_t within
@@ -170,7 +179,7 @@ cdef class Live:
     cdef int32_t* stack
 
     def __cinit__(self, kinds, first, second, variables, int32_t start, list programs, Py_ssize_t cells,
-                  Py_ssize_t back, int64_t ahead, int skip, const uint8_t[::1] member, within, searching, int64_t later,
+                  Py_ssize_t back, int64_t ahead, int skip, const uint8_t[::1] member, within, searching, later,
                   bint unmatched, int64_t max_steps):
         cdef Py_ssize_t i
         cdef const int64_t[:, ::1] code
@@ -188,7 +197,7 @@ cdef class Live:
         self.programs = <Program*>calloc(len(programs) + 1, sizeof(Program))
         if self.seen == NULL or self.stack == NULL or self.programs == NULL:
             raise MemoryError
-        self.stamp, self.alive, self.alive_room, self.ahead = 0, NULL, 0, ahead
+        self.stamp, self.alive, self.alive_room = 0, NULL, 0
         for i in range(len(programs)):
             if programs[i] is not None:
                 code, reals, self.programs[i].real = programs[i]
@@ -213,6 +222,10 @@ cdef class Known(Table):
 
     cdef const uint8_t* holds
     cdef Py_ssize_t count
+
+    cdef bint waits(self, int64_t row, int32_t step) noexcept nogil:
+        """Whether rows to come say if a step takes a row."""
+        return self.holds[row * self.count + self.variables[step]] == MAYBE
 
     cdef bint can(self, int64_t row, int32_t step, int64_t most) noexcept nogil:
         """Whether a step may be tried before a row."""
@@ -244,7 +257,7 @@ cdef class Partition:
     cdef public int64_t start, number, covered
     cdef public bint begins
     cdef int64_t* times
-    cdef uint8_t* holds         # by row and variable: whether the row meets the condition
+    cdef uint8_t* holds         # by row and variable: whether the row meets the condition, perhaps MAYBE
     cdef Cell* cells            # of the last rows, as many as are read back and ahead, a ring
     cdef int64_t** values       # by column of conditions over labels: whole numbers or doubles by row
     cdef uint8_t** nulls
@@ -257,10 +270,12 @@ cdef class Partition:
     cdef bint stuck             # whether the start waits for rows, and not for time
     cdef Way* ways
     cdef Way* later
+    cdef Way* sure              # the ways before the first row that holds perhaps
     cdef Py_ssize_t way_count, later_count
     cdef Node* nodes
     cdef int64_t node_count, node_room
     cdef int64_t best, best_length  # the preferred match of the start so far: its last row's node, -2 for none
+    cdef bint best_unsure
 
     def __cinit__(self, Live live):
         self.live, self.rows = live, []
@@ -270,15 +285,16 @@ cdef class Partition:
         self.cells = <Cell*>calloc(live.ring * max(1, live.cells), sizeof(Cell))
         self.ways = <Way*>malloc((live.steps + 1) * sizeof(Way))
         self.later = <Way*>malloc((live.steps + 1) * sizeof(Way))
+        self.sure = <Way*>malloc((live.steps + 1) * sizeof(Way))
         self.nodes = <Node*>malloc(self.node_room * sizeof(Node))
         self.values = <int64_t**>calloc(live.columns + 1, sizeof(int64_t*))
         self.nulls = <uint8_t**>calloc(live.columns + 1, sizeof(uint8_t*))
-        if (self.cells == NULL or self.ways == NULL or self.later == NULL or self.nodes == NULL
+        if (self.cells == NULL or self.ways == NULL or self.later == NULL or self.sure == NULL or self.nodes == NULL
                 or self.values == NULL or self.nulls == NULL):
             raise MemoryError
         if live.searching is not None:
             self.table = Known(live.kinds, live.first, live.second, live.variables, [], False)
-            self.table.count, self.table.low = live.count, 0
+            self.table.count, self.table.low, self.table.open_end = live.count, 0, True
             members, slots, sums, programs, keep, all_labels = live.searching
             nothing = np.zeros(0, np.int64), np.zeros(0, np.uint8)
             self.search = Search(self.table, live.start_step, members, slots, [nothing] * live.columns, sums, programs,
@@ -298,6 +314,7 @@ cdef class Partition:
         free(self.cells)
         free(self.ways)
         free(self.later)
+        free(self.sure)
         free(self.nodes)
 
     cdef int _widen(self, Py_ssize_t room) except -1:
@@ -319,7 +336,7 @@ cdef class Partition:
     def size(self):
         """Bytes that are kept beside the rows themselves."""
         return (self.room * (sizeof(int64_t) + self.live.count + 9 * self.live.columns)
-                + self.node_room * sizeof(Node) + 2 * self.live.steps * sizeof(Way) + 400
+                + self.node_room * sizeof(Node) + 3 * self.live.steps * sizeof(Way) + 400
                 + (0 if self.search is None else self.search.size()))
 
     def take(self, tuple row, time, tuple values):
@@ -328,17 +345,15 @@ cdef class Partition:
         `values` are the columns that conditions read, as int, float, the row's own str, or None.
         """
         cdef Live live = self.live
-        cdef Py_ssize_t i, column
+        cdef Py_ssize_t i
         cdef int64_t place = len(self.rows), behind
-        cdef Program* program
-        cdef Value found
         cdef Cell* cell
         if place == self.room:
             self._widen(2 * self.room)
         cell = self.cells + (self.counted % live.ring) * live.cells
         for i in range(live.cells):
             value = values[i]
-            cell[i].null = value is None
+            cell[i].null = NULL_VALUE if value is None else KNOWN
             if value is None:
                 continue
             if type(value) is float:
@@ -349,27 +364,33 @@ cdef class Partition:
                 cell[i].whole = value
         if live.bounded:
             self.times[place] = live.time(time)
-        for i in range(live.count + live.columns):
-            program = live.programs + i
-            behind = place - program.ahead
-            if behind < 0:
-                continue
-            found.null, found.whole = False, True
-            if program.code != NULL:
-                _run(program, self.cells, live.cells, live.ring, self.counted - program.ahead, &found)
-            if i < live.count:
-                self.holds[behind * live.count + i] = not found.null and found.whole != 0
-                continue
-            column = i - live.count
-            self.nulls[column][behind] = found.null
-            if program.real:
-                (<double*>self.values[column])[behind] = found.real
-            else:
-                self.values[column][behind] = found.whole
         self.rows.append(row)
         self.counted += 1
+        for i in range(live.count + live.columns):
+            for behind in range(min(place, live.programs[i].ahead) + 1):
+                self._evaluate(i, place - behind, self.counted - 1 - behind)
 
-    cdef int _enter(self, int32_t step, int64_t node, int64_t length) except -1:
+    cdef int _evaluate(self, Py_ssize_t i, int64_t place, int64_t row) except -1:
+        """Carry out a program at a row, as far as the rows that it reads are there."""
+        cdef Live live = self.live
+        cdef Program* program = live.programs + i
+        cdef Value found
+        found.null, found.whole = KNOWN, True
+        if program.code != NULL:
+            _run(program, self.cells, live.cells, live.ring, row, self.counted, &found)
+        if i < live.count:
+            self.holds[place * live.count + i] = MAYBE if found.null == TO_COME or found.null == NEVER_FALSE else (
+                found.null == KNOWN and found.whole != 0)
+            return 0
+        i -= live.count
+        self.nulls[i][place] = found.null
+        if program.real:
+            (<double*>self.values[i])[place] = found.real
+        else:
+            self.values[i][place] = found.whole
+        return 0
+
+    cdef int _enter(self, int32_t step, int64_t node, int64_t length, bint unsure) except -1:
         """Follow the steps that take no row from a step on, the preferred first.
 
         Gives 1 where the end is reached: no way that is less preferred matters then.
@@ -385,6 +406,7 @@ cdef class Partition:
             live.seen[step] = live.stamp
             if live.kinds[step] == TAKE:
                 self.later[self.later_count].step, self.later[self.later_count].node = step, node
+                self.later[self.later_count].unsure = unsure
                 self.later_count += 1
             elif live.kinds[step] == SPLIT:
                 live.stack[depth] = live.second[step]
@@ -395,7 +417,7 @@ cdef class Partition:
                     live.stack[depth] = live.first[step]
                     depth += 1
             elif live.kinds[step] == ACCEPT:
-                self.best, self.best_length = node, length
+                self.best, self.best_length, self.best_unsure = node, length, unsure
                 return 1
         return 0
 
@@ -412,7 +434,7 @@ cdef class Partition:
             return 0
         self.live.stamp += 1
         self.later_count = 0
-        self._enter(self.live.start_step, -1, 0)
+        self._enter(self.live.start_step, -1, 0, False)
         self._swap()
         return 0
 
@@ -436,18 +458,47 @@ cdef class Partition:
                     self.node_room *= 2
                 self.nodes[self.node_count].step, self.nodes[self.node_count].before = step, self.ways[i].node
                 self.node_count += 1
-                if self._enter(live.first[step], self.node_count - 1, self.at - self.start):
+                if self._enter(live.first[step], self.node_count - 1, self.at - self.start,
+                               self.ways[i].unsure or holds[live.variables[step]] == MAYBE):
                     break
         self._swap()
         return 0
+
+    cdef bint _is_sure(self) noexcept:
+        """Whether it is known which ways take the next row."""
+        cdef const uint8_t* holds = self.holds + self.at * self.live.count
+        cdef Py_ssize_t i
+        for i in range(self.way_count):
+            if holds[self.live.variables[self.ways[i].step]] == MAYBE:
+                return False
+        return True
+
+    cdef bint _may_change(self, int64_t known, bint is_late) except -1:
+        """Whether rows to come can change the match of the start, some of whose next rows hold perhaps.
+
+        If they do, the ways stand afterwards where they stood.
+        """
+        cdef int64_t at = self.at, best = self.best, length = self.best_length, nodes = self.node_count
+        cdef Py_ssize_t count = self.way_count
+        memcpy(self.sure, self.ways, count * sizeof(Way))
+        while self.way_count and self.at < known:
+            self._step()
+        if (self.way_count == 0 or is_late) and not (self.best != -2 and self.best_unsure):
+            return False
+        memcpy(self.ways, self.sure, count * sizeof(Way))
+        self.at, self.best, self.best_length, self.node_count, self.way_count = at, best, length, nodes, count
+        self.best_unsure = False
+        return True
 
     cdef bint _is_open(self, int64_t known, bint is_late) except -1:
         """Whether the start waits for rows behind those that are known."""
         cdef Live live = self.live
         cdef int ended
         if self.search is None:
-            while self.way_count and self.at < known:
+            while self.way_count and self.at < known and self._is_sure():
                 self._step()
+            if self.way_count and self.at < known:
+                return self._may_change(known, is_late)
             return self.way_count and not is_late
         if self.best != -2:
             return False
@@ -473,17 +524,14 @@ cdef class Partition:
         a number or the steps of a search are too many: what was found before stays found.
         """
         cdef Live live = self.live
-        cdef int64_t count = len(self.rows), known = count - live.ahead, target, looked = -1
+        cdef int64_t known = len(self.rows), target, looked = -1
         cdef int64_t most_work = 0 if self.search is None else self.search.work + CALL * live.max_steps
         cdef int64_t mark = live.time(known_time) if live.bounded and known_time is not None else 0
-        cdef bint timed = live.bounded and known_time is not None, is_late, passed
+        cdef bint timed = live.bounded and known_time is not None, is_late
         while self.start < known:
             if not self.begun:
                 self._begin()
-            passed = timed and is_later(live.reals, self.times[self.start], live.within, mark)
-            is_late = passed and (
-                known == count or is_later(live.reals, self.times[self.start], live.within, self.times[known]))
-            self.stuck = passed and not is_late
+            self.stuck = is_late = timed and is_later(live.reals, self.times[self.start], live.within, mark)
             if self._is_open(known, is_late):
                 return None
             if self.best == -2:
@@ -498,13 +546,13 @@ cdef class Partition:
                     while self.start < known and not live.alive[(self.start - looked) * live.steps + live.start_step]:
                         self._failed(found)
                 continue
-            if live.later and self.best_length and self.start + self.best_length - 1 + live.later >= count:
+            labels = np.empty(self.best_length, np.int32)
+            target = self._labels(labels)
+            if live.later is not None and self.start + <int64_t>rows_read(*live.later, live.variables, labels) > known:
                 self.stuck = True
                 return None  # measures read rows that are not there yet
             self.begun = False
             self.number += 1
-            labels = np.empty(self.best_length, np.int32)
-            target = self._labels(labels)
             found.append((self.start, self.best_length, self.number, labels))
             self.covered = max(self.covered, self.start + max(<int64_t>1, self.best_length))
             if target <= 0:

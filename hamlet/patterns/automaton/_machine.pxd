@@ -59,10 +59,18 @@ cdef extern from *:
     bint __builtin_sub_overflow(int64_t a, int64_t b, int64_t* c) nogil
     bint __builtin_mul_overflow(int64_t a, int64_t b, int64_t* c) nogil
 
+cdef enum:  # of a value that is none: NULL, or that of a row which has not come; such a truth may have a bound
+    KNOWN = 0
+    NULL_VALUE = 1
+    TO_COME = 2
+    NEVER_TRUE = 3
+    NEVER_FALSE = 4
+
+
 cdef struct Value:
     int64_t whole
     double real
-    bint null
+    int null
 
 
 cdef inline int compare_real(double a, double b) noexcept nogil:
@@ -77,6 +85,29 @@ cdef inline int compare_real(double a, double b) noexcept nogil:
 cdef inline int compare_text(int64_t a, int64_t b) except -2:
     """-1, 0 or 1 for two addresses of str: by their code points, as the host has it."""
     return 0 if a == b else PyUnicode_Compare(<object><PyObject*>a, <object><PyObject*>b)
+
+
+cdef inline int _low(Value* truth) noexcept nogil:
+    """The least that a truth can be: -1 for false, 0 for NULL, 1 for true."""
+    if truth.null == KNOWN:
+        return 1 if truth.whole else -1
+    return 0 if truth.null == NULL_VALUE or truth.null == NEVER_FALSE else -1
+
+
+cdef inline int _high(Value* truth) noexcept nogil:
+    """The most that a truth can be."""
+    if truth.null == KNOWN:
+        return 1 if truth.whole else -1
+    return 0 if truth.null == NULL_VALUE or truth.null == NEVER_TRUE else 1
+
+
+cdef inline void _bound(Value* truth, int low, int high) noexcept nogil:
+    """Let a truth be anything from low to high."""
+    truth.whole, truth.null = high > 0, KNOWN
+    if low == high:
+        truth.null = NULL_VALUE if low == 0 else KNOWN
+    else:
+        truth.null = TO_COME if high - low == 2 else NEVER_TRUE if high == 0 else NEVER_FALSE
 
 
 cdef inline bint _holds(int order, int64_t operation) noexcept nogil:
@@ -112,7 +143,7 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
     elif operation == TO_REAL:
         top.real = <double>top.whole
     elif operation == NOT:
-        top.whole = not top.whole
+        _bound(top, -_high(top), -_low(top))
     elif operation == NEGATE_INT:
         if __builtin_sub_overflow(0, top.whole, &top.whole) and not top.null:
             raise OverflowError
@@ -124,28 +155,28 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
     elif operation == ABSOLUTE_REAL:
         top.real = fabs(top.real)
     elif operation == IS_NULL:
-        top.whole, top.null = top.null, False
+        if top.null <= NULL_VALUE:
+            top.whole, top.null = top.null, KNOWN
+        else:
+            top.null = TO_COME
     elif operation == NARROW:  # to a number of so many bits
         if not top.null and not -(<int64_t>1 << (argument - 1)) <= top.whole < <int64_t>1 << (argument - 1):
             raise OverflowError
     else:
         top -= 1
         if operation == COALESCE:
-            if top.null:
+            if top.null == NULL_VALUE:
                 top[0] = top[1]
+            elif top.null:
+                top.null = TO_COME
         elif operation == AND:
-            if (not top.null and not top.whole) or (not top[1].null and not top[1].whole):
-                top.whole, top.null = 0, False
-            else:
-                top.null = top.null or top[1].null
-                top.whole = 1
+            _bound(top, min(_low(top), _low(top + 1)), min(_high(top), _high(top + 1)))
         elif operation == OR:
-            if (not top.null and top.whole) or (not top[1].null and top[1].whole):
-                top.whole, top.null = 1, False
-            else:
-                top.null = top.null or top[1].null
-                top.whole = 0
+            _bound(top, max(_low(top), _low(top + 1)), max(_high(top), _high(top + 1)))
         elif operation == DISTINCT_INT or operation == DISTINCT_REAL or operation == DISTINCT_TEXT:
+            if top.null > NULL_VALUE or top[1].null > NULL_VALUE:
+                top.null = TO_COME
+                return top
             if top.null or top[1].null:
                 order = top.null != top[1].null
             elif operation == DISTINCT_TEXT:
@@ -156,8 +187,8 @@ cdef inline Value* apply(int64_t operation, int64_t argument, double real, Value
                 order = compare_real(top.real, top[1].real) != 0
             top.whole, top.null = order, False
         else:
-            top.null = top.null or top[1].null
-            if top.null:
+            if top.null or top[1].null:
+                top.null = NULL_VALUE if NULL_VALUE in (top.null, top[1].null) else TO_COME
                 return top
             if operation == COMPARE_INT:
                 order = (top.whole > top[1].whole) - (top.whole < top[1].whole)

@@ -71,6 +71,7 @@ cdef class Search:
     cdef int64_t start_row, number, taken, most, spent
     cdef int32_t step
     cdef bint open_questions, any_seen
+    cdef bint is_met            # whether the state has been met, and waits for rows
     cdef Py_ssize_t first_asked
 
     cdef void begin(self, int64_t row, int64_t most, int64_t number) noexcept

@@ -17,15 +17,16 @@ from libc.string cimport memcmp, memcpy
 
 from hamlet.memory.arrays cimport grown
 from hamlet.patterns.automaton._machine cimport (
-    ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE, COUNT, NUMBER, READ_INT, READ_REAL, Value, __builtin_add_overflow,
-    apply, compare_real,
+    ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE, COUNT, KNOWN, NEVER_FALSE, NUMBER, READ_INT, READ_REAL, TO_COME, Value,
+    __builtin_add_overflow, apply, compare_real,
 )
 from hamlet.patterns.automaton._walk cimport ACCEPT, SPLIT, TAKE, Matches, Table, skipped
 
 cdef enum:
     NO = 0
     YES = 1
-    UNKNOWN = 2
+    UNKNOWN = 2   # the host is asked
+    LATER = 3     # rows to come decide
 
 cdef enum:  # how a partition went on
     DONE = 0
@@ -337,7 +338,7 @@ cdef class Search:
         """Stand before a start; see `_start`."""
         self.start_row, self.most, self.number = row, most, number
         self.step, self.taken, self.spent, self.depth = self.start_step, 0, 0, 0
-        self.open_questions = self.any_seen = False
+        self.open_questions = self.any_seen = self.is_met = False
         self.first_asked = len(self.asked)
         self.known.forget()
 
@@ -364,17 +365,22 @@ cdef class Search:
                 if self.table.kinds[step] != TAKE:
                     step = self.table.first[step]
                     continue
-                if row + taken == self.table.high:
+                if row + taken == self.table.high or self.table.waits(row + taken, step):
                     self.waits = not self.open_questions
                     ended = WAITS  # rows to come decide
                     break
                 verdict = NO
-                if not (self.depth or self.any_seen) or self._is_new(step, taken):
+                if self.is_met or not (self.depth or self.any_seen) or self._is_new(step, taken):
                     self.any_seen = self.any_seen or self.depth > 0
                     if taken >= self.room:
                         self._grow(2 * self.room)
                     self._label(step, taken)
                     verdict = self._judge(self.table.variables[step], taken, partition)
+                self.is_met = verdict == LATER
+                if verdict == LATER:
+                    self.waits = not self.open_questions
+                    ended = WAITS
+                    break
                 if verdict == UNKNOWN:
                     self.open_questions = True
                     if not guess or len(self.asked) - self.first_asked >= 64:
@@ -452,13 +458,15 @@ cdef class Search:
         return 0
 
     cdef int64_t _row(self, Py_ssize_t slot, int64_t taken) noexcept:
-        """The row that a slot leads to while `taken` rows and one more have labels, or -1."""
+        """The row that a slot leads to while `taken` rows and one more have labels; -1 for none, -2 for one to come."""
         cdef int64_t which = self.slots[slot, 0], count = self.counts[which][taken + 1]
         cdef int64_t inwards = self.slots[slot, 2], row
         if inwards >= count:
             return -1
         row = self.start_row + self.places[which][count - 1 - inwards if self.slots[slot, 1] else inwards]
         row += self.slots[slot, 3]
+        if row >= self.table.end and self.table.open_end:
+            return -2
         return row if self.table.low <= row < self.table.end else -1
 
     cdef bint _is_new(self, int32_t step, int64_t taken) except -1:
@@ -513,7 +521,7 @@ cdef class Search:
         if self.conditions[variable].kind == 0:
             return YES
         if self.conditions[variable].kind == 1:
-            return YES if self._run(self.conditions + variable, taken) == YES else NO
+            return self._run(self.conditions + variable, taken)
         slots, sets, by_number, by_label = self.programs[variable]
         self.work += JUDGED
         parts = [variable, self.start_row + taken]
@@ -521,6 +529,8 @@ cdef class Search:
         cdef Py_ssize_t slot
         for slot in slots:
             row = self._row(slot, taken)
+            if row == -2:
+                return LATER
             parts.append(row)
             if self.slots[slot, 4]:
                 inside = self.start_row <= row <= self.start_row + taken
@@ -544,7 +554,7 @@ cdef class Search:
         return UNKNOWN
 
     cdef int _run(self, Condition* condition, int64_t taken) except -1:
-        """The value of a native condition: YES, NO, or UNKNOWN for NULL."""
+        """Whether a native condition holds: YES, NO or LATER."""
         cdef const int64_t* code
         cdef Value stack[DEEPEST]
         cdef Value* top = stack
@@ -561,11 +571,11 @@ cdef class Search:
                 row = self.start_row + taken if code[1] < 0 else self._row(code[1], taken)
                 top += 1
                 if row < 0:
-                    top.null = code[3] != 0
+                    top.null = TO_COME if row == -2 else code[3] != 0
                     top.whole, top.real = <int64_t>condition.reals[i], condition.reals[i]
                     continue
                 column = self.columns + code[2]
-                top.null = column.null[row] != 0
+                top.null = column.null[row]
                 if operation == READ_INT:
                     top.whole = column.whole[row]
                 else:
@@ -593,4 +603,6 @@ cdef class Search:
                 top.whole, top.null = self.number, False
             else:
                 top = apply(operation, code[1], condition.reals[i], top)
-        return UNKNOWN if top.null else (YES if top.whole else NO)
+        if top.null == TO_COME or top.null == NEVER_FALSE:
+            return LATER
+        return YES if top.null == KNOWN and top.whole else NO

@@ -38,6 +38,10 @@ cdef inline int64_t skipped(int skip, const uint8_t[::1] member, const int32_t[:
     return target
 
 
+cdef enum:  # in a mask: rows to come say whether a row meets the condition, so the lowest bit is set, and another
+    MAYBE = 3
+
+
 cdef struct Counter:         # a step that takes many rows; by row of the partition:
     int32_t step
     int64_t low, high
@@ -110,3 +114,4 @@ cdef class Table:
     cdef void compute_alive(self, int64_t row, int64_t start) noexcept nogil
     cdef void compute_near(self, int64_t row, int64_t start) noexcept nogil
     cdef bint can(self, int64_t row, int32_t step, int64_t most) noexcept nogil
+    cdef bint waits(self, int64_t row, int32_t step) noexcept nogil

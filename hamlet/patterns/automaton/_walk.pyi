@@ -27,6 +27,12 @@ class Table:
     def reachable(self, row: int, step: int, most: int) -> bool: ...
     def prepared(self, low: int, high: int, end: int) -> None: ...
 
+def rows_read(
+    members: npt.NDArray[Any],
+    readings: npt.NDArray[Any],
+    variables: npt.NDArray[Any],
+    steps: npt.NDArray[Any],
+) -> int: ...
 def walk(
     table: Table,
     start_step: int,

@@ -6,7 +6,8 @@ word for each row. A step that counts rows of one variable keeps, by row, how ma
 behind the step can begin: it costs as much as any other step, however far it counts.
 
 Contract: `first` and `second` of a step that takes no row are smaller than its own number, as `Program` orders them;
-masks are as long as all rows, an empty one is true everywhere; nothing of this is checked again here.
+masks are as long as all rows, an empty one is true everywhere, and MAYBE where rows to come decide; nothing of this is
+checked again here.
 """
 
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t, uint64_t
@@ -222,7 +223,7 @@ cdef class Table:
                 else:
                     here |= (later >> -self.moved[k].by) & self.moved[k].steps
             for k in range(self.variable_count):
-                taken |= self.takes[k] & (<uint64_t>0 - (1 if self.masks[k] == NULL else self.masks[k][row]))
+                taken |= self.takes[k] & (<uint64_t>0 - (1 if self.masks[k] == NULL else self.masks[k][row] & 1))
             here &= taken
         elif self.open_end:
             here = self.takers
@@ -490,6 +491,11 @@ cdef class Table:
             return self.near[(row - self.loaded) * self.steps + step] <= most
         return self.alive[(row - self.loaded) * self.steps + step]
 
+    cdef bint waits(self, int64_t row, int32_t step) noexcept nogil:
+        """Whether rows to come say if a step that takes rows takes a row that is there."""
+        cdef const uint8_t* mask = self.masks[self.variables[step]]
+        return mask != NULL and mask[row] == MAYBE
+
     def reachable(self, int64_t row, int32_t step, int64_t most):
         """`can`, for callers in Python."""
         return self.can(row, step, most)
@@ -498,6 +504,32 @@ cdef class Table:
         """`prepare`, for callers in Python; rows from `high` to `end` can be read by those before them."""
         self.prepare(low, high)
         self.end = end
+
+
+def rows_read(const uint8_t[:, ::1] members, const int64_t[:, ::1] readings, const int32_t[::1] variables,
+              const int32_t[::1] steps):
+    """How many rows behind the first of a match, and this one, measures read.
+
+    Parameters
+    ----------
+    members : uint8 array of shape (readings, variables)
+        Whose rows a reading counts.
+    readings : int64 array of shape (readings, 3)
+        Whether from the last row, rows inwards, rows of the partition further on.
+    variables : int32 array of shape (steps,)
+    steps : int32 array of shape (rows,)
+        Which took the rows of the match.
+    """
+    cdef int64_t most = 0, left, row, count = steps.shape[0]
+    cdef Py_ssize_t i
+    for i in range(readings.shape[0]):
+        left, row = readings[i, 1], count - 1 if readings[i, 0] else 0
+        while 0 <= row < count and (left or not members[i, variables[steps[row]]]):
+            left -= members[i, variables[steps[row]]]
+            row += -1 if readings[i, 0] else 1
+        if 0 <= row < count:
+            most = max(most, row + readings[i, 2] + 1)
+    return most
 
 
 def walk(Table table, int32_t start_step, const int64_t[::1] offsets, const int64_t[::1] horizon, int skip,
@@ -600,7 +632,7 @@ cdef int64_t _from(Table table, Matches matches, int32_t start_step, int64_t par
         matches.reserve(1)
         while table.kinds[step] != ACCEPT:
             if table.kinds[step] == TAKE:
-                if place == table.high:
+                if place == table.high or (table.open_end and table.waits(place, step)):
                     return row  # rows to come decide
                 if matches._labels + place - row >= matches._label_room:
                     matches.reserve(place - row + 1)
@@ -614,6 +646,8 @@ cdef int64_t _from(Table table, Matches matches, int32_t start_step, int64_t par
                 if matches._labels + target - row >= matches._label_room:
                     matches.reserve(target - row + 1)
                 while place < target:
+                    if table.open_end and table.waits(place, step):
+                        return row
                     matches._steps[matches._labels + place - row] = step
                     place += 1
                 step = table.first[step]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hamlet.errors import Span
 from hamlet.frontend.reports import Reports
@@ -66,12 +68,48 @@ def host_text(clause: Clause, condition: Condition, ordered: Expressions) -> str
     return text
 
 
+def bounds_of(clause: Clause, condition: Condition, ordered: Expressions) -> tuple[str, str] | None:
+    """A condition that reads rows ahead, as it is at most and at least where they have not come; None for another."""
+    import sqlglot
+    from sqlglot import exp
+
+    read = condition.read
+
+    def ahead(text: str) -> int:
+        places = (int(place) for place in PLACEHOLDER.findall(text))
+        steps = (each.step for each in map(read.readings.__getitem__, places) if isinstance(each, Navigation))
+        return max(0, *steps, 0)
+
+    def bounded(node: Any, most: bool) -> str:
+        if isinstance(node, (exp.And, exp.Or)):
+            sign = "AND" if isinstance(node, exp.And) else "OR"
+            return f"({bounded(node.left, most)} {sign} {bounded(node.right, most)})"
+        if isinstance(node, exp.Paren):
+            return bounded(node.this, most)
+        if isinstance(node, exp.Not):
+            return f"(NOT {bounded(node.this, not most)})"
+        text = node if isinstance(node, str) else node.sql(ordered.dialect)
+        if not ahead(text):
+            return f"({text})"
+        return f"(CASE WHEN {ordered.shifted('true', ahead(text))} IS NULL THEN {most} ELSE ({text}) END)"
+
+    if not ahead(read.text):
+        return None
+    node: Any = read.text
+    with contextlib.suppress(sqlglot.errors.SqlglotError, RecursionError):
+        node = sqlglot.parse_one(read.text, dialect=ordered.dialect)
+    texts = (replace(condition, read=replace(read, text=bounded(node, most))) for most in (True, False))
+    found = tuple(host_text(clause, each, ordered) for each in texts)
+    return found[0], found[1]
+
+
 def as_seen(read: Read) -> Read:
     """A condition as an expression over a match that ends with the candidate row: everything is seen."""
     readings = tuple(replace(each, mode=None) for each in read.readings)
     return replace(read, readings=readings)
 
 
+PLACEHOLDER = re.compile(r"__hamlet_read_(\d+)_")
 _OWN_NAME = re.compile(r'["`]*__hamlet_(?:value_\d+|read)_(\d+)\w*["`]*')
 
 _NO_FUNCTION = re.compile(r"Function with name (\S+) does not exist")
@@ -113,9 +151,11 @@ def names_said(message: str) -> list[str]:
 __all__ = [
     "LABEL",
     "NUMBER",
+    "PLACEHOLDER",
     "Condition",
     "Failed",
     "as_seen",
+    "bounds_of",
     "condition_of",
     "host_text",
     "is_near",

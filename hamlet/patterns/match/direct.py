@@ -25,7 +25,7 @@ from hamlet.patterns.automaton._live import Live, Partition
 from hamlet.patterns.match.direct_conditions import compile_conditions
 from hamlet.patterns.match.direct_rows import RowForm, compile_rows
 from hamlet.patterns.match.direct_times import EXACT, Times, times_of
-from hamlet.patterns.match.evaluate import arrays_of, reach_of
+from hamlet.patterns.match.evaluate import arrays_of, reach_of, read_ahead
 
 if TYPE_CHECKING:
     from hamlet.input.ticks import Lateness
@@ -461,7 +461,7 @@ def direct_of(
         *meaning.skip,
         within,
         conditions.searching,
-        ahead[1],
+        read_ahead(meaning),
         clause.rows == "unmatched",
         max_steps,
     )

@@ -16,10 +16,10 @@ from hamlet.errors import DataError, Span
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.automaton._walk import Matches, Table, walk
 from hamlet.patterns.automaton.compile import AT_START, Program, compile_pattern
-from hamlet.patterns.clause.expressions import KEPT, ExpressionReader, Navigation, Read
+from hamlet.patterns.clause.expressions import KEPT, LABEL, ExpressionReader, Navigation, Read
 from hamlet.patterns.clause.scan import Quoting, Token
 from hamlet.patterns.clause.tree import Clause, Expression
-from hamlet.patterns.match.conditions import Condition, Failed, condition_of, host_text, report_said
+from hamlet.patterns.match.conditions import Condition, Failed, bounds_of, condition_of, host_text, report_said
 from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation, members_of
@@ -221,13 +221,24 @@ def _other_mistakes(meaning: Meaning, host: Host, source: str, name: str, report
 
 
 def reach_of(meaning: Meaning) -> tuple[int, tuple[int, int]]:
-    """How many rows back anything reads, and how many rows ahead conditions and measures do."""
+    """How many rows back anything reads, and the most rows ahead that conditions and measures do."""
     conditions = [reading for each in meaning.conditions.values() for reading in each.read.readings]
     measures = [reading for each in meaning.measures for reading in each.readings]
     steps = [each.step for each in (*conditions, *measures) if isinstance(each, Navigation)]
     ahead = max((each.step for each in conditions if isinstance(each, Navigation)), default=0)
     later = max((each.step for each in measures if isinstance(each, Navigation)), default=0)
     return max(0, -min(steps, default=0)), (max(0, ahead), max(0, later))
+
+
+def read_ahead(meaning: Meaning) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
+    """What measures read of rows ahead, as `_walk.rows_read` takes it; None for nothing."""
+    every = (reading for each in meaning.measures for reading in each.readings)
+    found = [each for each in every if isinstance(each, Navigation) and each.step > 0 and each.value != LABEL]
+    members = np.zeros((len(found), max(1, len(meaning.clause.variables))), np.uint8)
+    for place, each in enumerate(found):
+        members[place, members_of(meaning.clause, meaning.clause.members(each.variable))] = 1
+    readings = np.array([(each.last, each.inwards, each.step) for each in found], np.int64)
+    return (members, readings) if found else None
 
 
 def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports: Reports) -> Ordered:
@@ -283,10 +294,20 @@ def near_texts(meaning: Meaning, ordered: Ordered) -> dict[str, str]:
 
 
 def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str, npt.NDArray[np.uint8]]:
-    """The rows that fulfil the conditions which the host computes, by variable; equal conditions once."""
+    """The rows that fulfil the conditions which the host computes, by variable; equal conditions once.
+
+    Where rows may still come it is MAYBE at those for which they decide.
+    """
     texts = near_texts(meaning, ordered)
+    bounds = {}
+    if ordered.is_open:
+        bounds = {name: bounds_of(meaning.clause, meaning.conditions[name], ordered) for name in texts}
     try:
         masks = masks_of(ordered, list(texts.values()))
+        for name, each in bounds.items():
+            if each is not None:
+                most, least = masks_of(ordered, each).values()
+                masks[texts[name]] = most | (most > least) * np.uint8(2)
     except HostError as error:
         tables = [(meaning.conditions[name].read, _wrong(ordered, text)) for name, text in texts.items()]
         _report(reports, tables, error, meaning.clause.span)

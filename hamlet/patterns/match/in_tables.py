@@ -17,15 +17,17 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.frontend.reports import Reports
-from hamlet.patterns.automaton._walk import Matches, walk_on
+from hamlet.patterns.automaton._walk import Matches, rows_read, walk_on
 from hamlet.patterns.match.evaluate import (
     Meaning,
+    arrays_of,
     check_duration,
     kernel_table,
     labelled,
     near_masks,
     ordered_rows,
     reach_of,
+    read_ahead,
     register_rows,
     skip_message,
 )
@@ -106,7 +108,7 @@ class InTables:
     ) -> None:
         self._meaning, self._host, self._reports, self._chosen = meaning, host, reports, chosen
         self._time, self._shown = time, shown
-        self._back, self._ahead = reach_of(meaning)
+        self._back, self._later = reach_of(meaning)[0], read_ahead(meaning)
         self.pending = self.live = rows
         self.mark: Any = None
         self.partitions: dict[str, Progress] = {}
@@ -203,6 +205,7 @@ class InTables:
 
     def _matched(self, closing: bool) -> list[Row]:
         ordered = self.ordered(self.live)
+        ordered.is_open = not closing
         keys = self._keys(ordered)
         matching = _Matching(self._meaning, ordered, self._horizon(ordered, closing), self._reports, self._chosen)
         kept: list[tuple[int, int]] = []
@@ -228,20 +231,23 @@ class InTables:
         """Match one partition as far as its rows decide; gives the first row to keep."""
         found = matching.found
         low, end = (int(each) for each in matching.ordered.borders[place : place + 2])
-        ahead = 0 if closing else self._ahead[0]
-        begin, high = low + progress.decided, max(low + progress.decided, end - ahead)
-        before = found.count
-        row, number = matching.go_on(place, high, begin, progress, not closing)
+        begin, before = low + progress.decided, found.count
+        row, number = matching.go_on(place, end, begin, progress, not closing)
         if found.error is not None:
             return low
         rows = found.rows(before)
         covered = low + progress.covered
-        if not closing and self._ahead[1]:
-            late = [each for each in rows if each[1] and each[0] + each[1] - 1 + self._ahead[1] >= end]
-            if late:  # measures read rows that are not there yet
-                row, number = int(late[0][0]), int(late[0][2]) - 1
-                found.cut(before + int(np.flatnonzero(rows[:, 0] == row)[0]))
-                rows = rows[rows[:, 0] < row]
+        if not closing and self._later is not None:
+            variables, ends = arrays_of(self._meaning.program)[3], np.cumsum(rows[:, 1])
+            steps = found.arrays()[1]
+            steps = steps[len(steps) - ends[-1] :] if len(ends) else steps
+            for count, each in enumerate(rows):
+                own = steps[ends[count] - each[1] : ends[count]]
+                if each[0] + rows_read(*self._later, variables, own) > end:  # rows that are not there yet
+                    row, number = int(each[0]), int(each[2]) - 1
+                    found.cut(before + count)
+                    rows = rows[:count]
+                    break
         if self._meaning.clause.rows == "unmatched":
             left.append(_left_out(rows, low, begin, covered, row))
         if len(rows):

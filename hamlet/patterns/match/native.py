@@ -14,9 +14,9 @@ import numpy as np
 
 from hamlet.patterns.clause.expressions import NUMBER, Aggregation, Navigation, placeholder
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.conditions import Condition, is_near
+from hamlet.patterns.match.conditions import PLACEHOLDER, Condition, is_near
 from hamlet.patterns.match.host import HostError
-from hamlet.patterns.match.ordered import SPAN, Expressions, UnknownError
+from hamlet.patterns.match.ordered import SPAN, Expressions, Ordered, UnknownError
 
 if TYPE_CHECKING:
     from hamlet.patterns.match.search import Tables
@@ -39,7 +39,6 @@ _INTERVAL = re.compile(
 )
 _UNITS = {"SECOND": 10**6, "MINUTE": 6 * 10**7, "HOUR": 36 * 10**8, "DAY": 864 * 10**8}
 _UNITS |= {"MILLISECOND": 1000, "MICROSECOND": 1}
-_PLACEHOLDER = re.compile(r"__hamlet_read_(\d+)_")
 
 Operation = tuple[int, int, int, int, float]
 
@@ -147,7 +146,7 @@ class Compiler:
         found = []
         for column in node.find_all(exp.Column):
             name = column.parts[0].name  # of a field of a record, the record
-            match = _PLACEHOLDER.fullmatch(name)
+            match = PLACEHOLDER.fullmatch(name)
             if match:
                 found.append(int(match[1]))
             elif name == NUMBER:
@@ -172,9 +171,9 @@ class Compiler:
     def _column(self, node: Any, readings: list[int]) -> Typed:
         """A node that reads one row, as a column of the host."""
         text = node.sql(self.ordered.dialect)
-        if {int(place) for place in _PLACEHOLDER.findall(text)} != set(readings):
+        if {int(place) for place in PLACEHOLDER.findall(text)} != set(readings):
             raise UnknownError  # a reading stands where the host's grammar has a name, not a value: the host says so
-        slot, missing = -1, None
+        slot, missing, ahead = -1, None, 0
         far = [
             reading
             for place in readings
@@ -184,6 +183,8 @@ class Compiler:
             from hamlet.patterns.match.conditions import host_text
 
             read = self.condition.read
+            steps = (each.step for each in map(read.readings.__getitem__, readings) if isinstance(each, Navigation))
+            ahead = max(0, *steps, 0)
             alone = type(read)(text, read.readings, read.expression)
             text = host_text(self.clause, type(self.condition)(self.condition.variable, alone, False), self.ordered)
         else:
@@ -197,15 +198,17 @@ class Compiler:
                     raise UnknownError
                 text = text.replace(placeholder(place), f"({reading.value})")
                 missing = missing.replace(placeholder(place), f"(CASE WHEN false THEN ({reading.value}) END)")
-        column, kind = self._host_column(text)
+        column, kind = self._host_column(text, ahead)
         value, is_null = (0.0, True) if missing is None else self._without_row(missing, kind)
         operation = READ_REAL if kind in REALS else READ_INT
         return Typed([(operation, slot, column, int(is_null), value)], kind, 1)
 
-    def _host_column(self, text: str) -> tuple[int, str]:
-        """The number of a column of the host and its kind."""
+    def _host_column(self, text: str, ahead: int = 0) -> tuple[int, str]:
+        """The number of a column of the host that reads so many rows ahead, and its kind."""
         if text not in self.tables.column_kinds:
             kind, *values = self.ordered.numbers(text)
+            if isinstance(self.ordered, Ordered):
+                self.ordered.mark_to_come(values[1], ahead)
             self.tables.columns.append((values[0], values[1]))
             self.tables.column_kinds[text] = (len(self.tables.columns) - 1, kind)
         return self.tables.column_kinds[text]

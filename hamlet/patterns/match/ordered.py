@@ -22,6 +22,7 @@ _PLAIN = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "US
 _PLAIN |= {"FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT"}
 SPAN = "interval"
+TO_COME = 2  # as `automaton._machine` has it
 _TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _MOST_BYTES = 1 << 29  # of a table that is sorted here; a larger one is the host's, which bounds its memory
 _FARTHEST = 16  # rows that a column is moved by here
@@ -86,6 +87,8 @@ class Ordered:
         The rows with their numbers where they were put in order here: the host's table is a view of them.
     masks : dict of str to uint8 array
         The rows that fulfil conditions, by their text.
+    is_open : bool
+        Whether rows may still come behind those of each partition.
     """
 
     host: Host
@@ -97,6 +100,7 @@ class Ordered:
     borders: npt.NDArray[np.int64]
     given: pa.Table | None = field(default=None, repr=False)
     masks: dict[str, npt.NDArray[np.uint8]] = field(default_factory=dict, repr=False)
+    is_open: bool = False
     dialect: ClassVar[str] = "duckdb"
     times: ClassVar[Mapping[tuple[str, str, str], str]] = of_times("time:TIMESTAMP")
     _known: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -149,6 +153,12 @@ class Ordered:
         nulls = np.ascontiguousarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
         filled = values.fill_null(0.0 if kind == "real" else 0).to_numpy(zero_copy_only=False)
         return kind, np.ascontiguousarray(filled, np.float64 if kind == "real" else np.int64), nulls
+
+    def mark_to_come(self, nulls: npt.NDArray[np.uint8], ahead: int) -> None:
+        """Mark the rows whose values read a row so far ahead that it has not come."""
+        if self.is_open and ahead:
+            left = np.repeat(self.borders[1:], np.diff(self.borders)) - np.arange(self.rows)
+            nulls[left <= ahead] = TO_COME
 
     def without_row(self, text: str) -> Any:
         """The number that an expression gives where all columns are NULL."""
