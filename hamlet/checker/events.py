@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -170,14 +171,11 @@ def match_checker(text: str, events: Any, evidence: Mapping[str, Any], options: 
     What a clause reads, and views, are the host's business: it gives the rows that the clause reads.
     """
     from hamlet.output.plain import json_value
-    from hamlet.patterns.match.host import Host
-    from hamlet.patterns.match.run import StatementRun, named_tables, parsed
+    from hamlet.patterns.match.run import StatementRun, host_of, parsed
 
     dialect = options.get("dialect") or "duckdb"
     script = parsed(text, dialect, "<sql>")
-    host = Host(
-        named_tables(script, events), files=bool(options.get("allow_files")), missing=options.get("missing_columns")
-    )
+    host = host_of(script, events, files=bool(options.get("allow_files")), missing=options.get("missing_columns"))
     clauses = [(statement, clause) for statement in script.statements for clause in statement.clauses]
     number = evidence.get("clause")
     if type(number) is not int or not 0 <= number < len(clauses):
@@ -196,6 +194,8 @@ def match_checker(text: str, events: Any, evidence: Mapping[str, Any], options: 
     run.replaced(clause, "__hamlet_rows")
     reads = {"partition": meaning.partition, "order": meaning.order, "measures": meaning.measures}
     conditions = {name: each.read for name, each in meaning.conditions.items()}
+    if meaning.whole_division and re.search(r"(?<!\*)/(?!\*)", text):
+        raise EvidenceError(f"not checked: division as {dialect} has it")
     return matches.Checker(clause, reads, conditions, meaning.within, rows, _around(run.text(), clause), json_value)
 
 

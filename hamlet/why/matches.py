@@ -27,7 +27,7 @@ from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation
 from hamlet.patterns.match.ordered import Ordered
-from hamlet.patterns.match.run import StatementRun, named_tables, parsed
+from hamlet.patterns.match.run import StatementRun, host_of, parsed
 from hamlet.patterns.match.streamed import beyond_rows
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.why.evidence import Evidence, only_row, same
@@ -65,7 +65,7 @@ def of_statement(
         If several rows match, or none is named.
     """
     script = parsed(text, dialect, source)
-    host = Host(named_tables(script, tables), files=allow_files, missing=missing_columns)
+    host = host_of(script, tables, files=allow_files, missing=missing_columns)
     asked = _Asked(script, host, row, max_steps)
     if asked.reports.errors:
         raise WorkloadError(asked.reports.errors)

@@ -16,10 +16,14 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+from hamlet.checker import EvidenceError
+from hamlet.checker import check as check_evidence
 from hamlet.cli import main
 from hamlet.input.live.table_lines import Columns, CsvLines
 from hamlet.input.ordering import SortKey
+from hamlet.matching import Matcher
 from hamlet.patterns.match.explain import check
+from hamlet.patterns.match.host import _may_have_nan
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
 TICKS = [
@@ -705,6 +709,16 @@ def test_numbers_of_csv_may_be_missing(tmp_path: Path) -> None:
     assert hamlet.sql(text, {"t": tmp_path / "t.csv"}).rows() == [{"s": None, "x": None, "c": 3}]
 
 
+def test_letters_of_nan_are_found_wherever_a_file_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    for lead in range(9):
+        for word, found in (("NaN", True), ("nAn", True), ("na n", False), ("nnan", True), ("an", False)):
+            path.write_text("x" * lead + word + "y")
+            monkeypatch.setattr("hamlet.patterns.match.host._PIECE", 4)
+            assert _may_have_nan(str(path)) is found
+    assert _may_have_nan(str(tmp_path / "t.csv.gz"))
+
+
 def test_nan_of_csv_is_null(tmp_path: Path) -> None:
     """In columns of numbers, in files as in pipes and for queries."""
     head, *lines = "t,i,x,y,s,n", "1,1,1.5,inf,x,NaN", "2,NaN,nan,NaN,NaN,nan", "3,4,NA,-2,y,"
@@ -740,6 +754,26 @@ def test_nanoseconds_of_text_order_rows(form: str, tmp_path: Path) -> None:
     found = hamlet.sql(text, {"t": tmp_path / f"t.{form}"}).table()
     assert found["n"].to_pylist() == ["none", "first", "second", "third"]
     assert found["seen"].type == pa.timestamp("ns")
+
+
+@pytest.mark.parametrize(("dialect", "half"), [("trino", 3), ("flink", 3), ("duckdb", 3.5), ("oracle", 3.5)])
+def test_division_is_that_of_the_dialect(dialect: str, half: float) -> None:
+    """In conditions, measures and around the clause; a number with a point divides as everywhere."""
+    text = """SELECT s, v / 2 AS around, h, d FROM t MATCH_RECOGNIZE (ORDER BY t
+        MEASURES LAST(v) AS v, LAST(v) / 2 AS h, LAST(v) / 2.0 AS d, STRING_AGG(CLASSIFIER(), '') AS s
+        PATTERN ((a | b)+) DEFINE a AS v / 2 = 3)"""
+    table = pa.table({"t": [1, 2, 3], "v": [6, 7, 7]})
+    expected = {"s": "aaa" if half == 3 else "abb", "around": half, "h": half, "d": 3.5}
+    assert hamlet.sql(text, {"t": table}, dialect=dialect).rows() == [expected]
+    matcher = Matcher(text, table.schema, dialect=dialect)
+    assert [row for each in table.to_pylist() for row in matcher.push(each)] + matcher.close() == [expected]
+    inner = text.replace("v / 2 AS around, ", "")
+    evidence = hamlet.why.of_statement(inner, {"t": table}, {"s": expected["s"]}, dialect=dialect)
+    if half == 3:
+        with pytest.raises(EvidenceError, match=f"not checked: division as {dialect} has it"):
+            check_evidence(inner, {"t": table}, evidence, dialect=dialect)
+    else:
+        check_evidence(inner, {"t": table}, evidence, dialect=dialect)
 
 
 @pytest.mark.parametrize("rows", [[{"t": 1}, {"t": "x"}], [{"t": 2**70}], [{"t": "\ud800"}], {"t": [1], "u": [1, 2]}])

@@ -337,12 +337,36 @@ def test_rows_far_back_and_ahead_are_the_hosts() -> None:
         assert found == [{"v": 1}, {"v": 2}]
 
 
-@pytest.mark.parametrize("table", ["t", '"t"', "main.t", '"my ""t"', 't AS "u"', '"t" u'])
+@pytest.mark.parametrize(
+    "table",
+    [
+        "t",
+        '"t"',
+        "main.t",
+        '"my ""t"',
+        't AS "u"',
+        '"t" u',
+        "(SELECT * FROM t)",
+        "(SELECT k, ts, v, d, p FROM t AS u) AS w",
+        "(SELECT w.* FROM (SELECT * FROM t) w)",
+    ],
+)
 @pytest.mark.parametrize("column", ["v", '"v"'])
 def test_a_table_is_pushed_as_it_is_however_it_is_called(table: str, column: str) -> None:
     clause = f"ORDER BY ts MEASURES LAST(a.{column}) AS v PATTERN (a b) DEFINE b AS {column} > PREV({column})"
     matcher = Matcher(f"SELECT * FROM {table} MATCH_RECOGNIZE ({clause})", NUMBERS)
     assert matcher.goes_directly
+    assert matcher.push([{"ts": 1, "v": 1}, {"ts": 2, "v": 2}, {"ts": 3, "v": 0}]) == [{"v": 1}]
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["(SELECT k, v, ts, d, p FROM t)", "(SELECT * FROM t WHERE v >= 0)", "(SELECT * FROM t) AS u (k, ts, v, d, p)"],
+)
+def test_a_subquery_that_changes_its_table_is_the_hosts(table: str) -> None:
+    clause = "ORDER BY ts MEASURES LAST(a.v) AS v PATTERN (a b) DEFINE b AS v > PREV(v)"
+    matcher = Matcher(f"SELECT * FROM {table} MATCH_RECOGNIZE ({clause})", NUMBERS)
+    assert not matcher.goes_directly
     assert matcher.push([{"ts": 1, "v": 1}, {"ts": 2, "v": 2}, {"ts": 3, "v": 0}]) == [{"v": 1}]
 
 

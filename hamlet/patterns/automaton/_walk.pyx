@@ -103,11 +103,18 @@ cdef class Matches:
         (int64 array of shape (matches, 4), int32 array of shape (labels,))
             `rows`; the step that took each row of each match.
         """
-        steps = np.empty(self._labels, np.int32)
-        cdef int32_t[::1] steps_view = steps
-        if self._labels:
-            memcpy(&steps_view[0], self._steps, self._labels * sizeof(int32_t))
-        return self.rows(), steps
+        return self.rows(), self.steps()
+
+    def steps(self, Py_ssize_t first=0):
+        """The steps that took the rows of the matches from one on; shape (labels,)."""
+        cdef Py_ssize_t i, count = 0
+        for i in range(first, self._count):
+            count += self._rows[4 * i + 1]
+        found = np.empty(count, np.int32)
+        cdef int32_t[::1] view = found
+        if count:
+            memcpy(&view[0], self._steps + self._labels - count, count * sizeof(int32_t))
+        return found
 
     def rows(self, Py_ssize_t first=0):
         """Start row, length, number and partition of the matches from one on; shape (matches, 4)."""
@@ -495,10 +502,6 @@ cdef class Table:
         """Whether rows to come say if a step that takes rows takes a row that is there."""
         cdef const uint8_t* mask = self.masks[self.variables[step]]
         return mask != NULL and mask[row] == MAYBE
-
-    def reachable(self, int64_t row, int32_t step, int64_t most):
-        """`can`, for callers in Python."""
-        return self.can(row, step, most)
 
     def prepared(self, int64_t low, int64_t high, int64_t end):
         """`prepare`, for callers in Python; rows from `high` to `end` can be read by those before them."""

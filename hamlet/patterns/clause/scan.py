@@ -88,6 +88,9 @@ class Quoting:
         return f"{self.start}{name}{self.end}" if name.lower() in self.keywords else name
 
 
+WHOLE_DIVISION = ("trino", "flink")  # dialects in which one whole number by another is a whole number
+
+
 def dialect_of(name: str) -> Dialect:
     """The parser of a dialect.
 

@@ -60,8 +60,10 @@ class Columns:
     keys: tuple[int, ...]
     order: tuple[tuple[int, bool, bool], ...]
     places: dict[str, int] = field(init=False)
+    shown: list[Reader | None] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.shown = list(map(_shown_as, self.schema.types))
         self.places = {name.lower(): place for place, name in enumerate(self.schema.names)}
 
     def place(self, text: str) -> int | None:
@@ -245,9 +247,15 @@ def _clock(value: time) -> time:
 
 def _decimals(kind: pa.DataType) -> Reader:
     unit, bound = Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale)
+    least = -bound
 
     def read(value: Decimal) -> Decimal:
-        if not value.is_finite() or abs(value) >= bound or (found := value.quantize(unit, context=EXACT)) != value:
+        if not least < value < bound:
+            raise ValueError("digits")
+        if value.same_quantum(unit):
+            return value
+        found = EXACT.quantize(value, unit)
+        if found != value:
             raise ValueError("digits")
         return found
 
@@ -255,20 +263,32 @@ def _decimals(kind: pa.DataType) -> Reader:
 
 
 def _stamps(kind: pa.DataType, unit: str) -> Reader:
-    """Times of a zone are of UTC to the host."""
-    sample = pa.scalar(0, kind).as_py()
-    step, wide = {"s": 10**6, "ms": 10**3}.get(unit, 1), type(sample) is not datetime
+    """Times of a zone are of UTC to the host; `Columns.shown` makes of them what Arrow gives."""
+    step, zoned, own = {"s": 10**6, "ms": 10**3}.get(unit, 1), kind.tz is not None, pa.scalar(0, kind).as_py().tzinfo
 
     def read(value: datetime) -> Any:
-        if (value.tzinfo is None) is not (kind.tz is None) or (step > 1 and value.microsecond % step):
+        zone = value.tzinfo
+        if (zone is not None) is not zoned or (step > 1 and value.microsecond % step):
             raise ValueError("zone or digits")
-        if value.tzinfo is UTC:
-            value = value.replace(tzinfo=sample.tzinfo)
-        elif value.tzinfo is not None and value.tzinfo is not sample.tzinfo:
-            value = value.astimezone(sample.tzinfo)
-        return type(sample)(value).as_unit("ns") if wide else value
+        return value if zone is None or zone is UTC or zone is own else value.astimezone(own)
 
     return read
+
+
+def _shown_as(kind: pa.DataType) -> Reader | None:
+    """From a time as it is kept to what Arrow gives, None where that is the same."""
+    if not pa.types.is_timestamp(kind) or (kind.tz is None and kind.unit != "ns"):
+        return None
+    sample = pa.scalar(0, kind).as_py()
+    wide, own = type(sample), sample.tzinfo
+
+    def shown(value: Any) -> Any:
+        if value is None or (type(value) is wide and value.tzinfo is own):
+            return value
+        value = value if value.tzinfo is own else value.replace(tzinfo=own)
+        return value if wide is datetime else wide(value).as_unit("ns")
+
+    return shown
 
 
 def _has_rows(given: pa.DataType, kind: pa.DataType) -> bool:

@@ -80,7 +80,7 @@ class Conditions:
 
 def compile_conditions(meaning: Meaning, places: Mapping[str, int], schema: pa.Schema) -> Conditions | None:
     """The conditions of a statement, None where one needs the host."""
-    rows = _Rows(places, schema)
+    rows = _Rows(places, schema, meaning.whole_division)
     programs: list[Program | None] = []
     searching = None
     try:
@@ -157,8 +157,8 @@ class _Rows:
         ("Sub", _DATE, _DATE): "int",
     }
 
-    def __init__(self, places: Mapping[str, int], schema: pa.Schema) -> None:
-        self.places, self.schema = places, schema
+    def __init__(self, places: Mapping[str, int], schema: pa.Schema, whole_division: bool) -> None:
+        self.places, self.schema, self.whole_division = places, schema, whole_division
         self.reads: list[int] = []
         self.texts: list[str] = []
         self.columns: list[Program | None] = []
@@ -224,9 +224,10 @@ class _RowCompiler(Compiler):
         if self._step and name in ("Coalesce", "And", "Or", "Is", "NullSafeEQ", "NullSafeNEQ"):
             raise UnknownError  # without the row it is NULL as a whole, strict or not
         if name == "Div":
-            return self._joined(
-                [self._real(self.compile(each)) for each in (node.left, node.right)], DIVIDE_REAL, "real"
-            )
+            parts = [self.compile(each) for each in (node.left, node.right)]
+            if self._rows.whole_division and all(each.kind == "int" for each in parts):
+                raise UnknownError
+            return self._joined([self._real(each) for each in parts], DIVIDE_REAL, "real")
         found = super().compile(node)
         if name in ("Add", "Sub", "Mul", "Neg", "Abs") and found.kind == "int":
             bits = self._bits(node)

@@ -122,7 +122,7 @@ def compile_rows(meaning: Meaning, given: Columns, outer: str) -> RowForm | None
         return None
     measures = list(zip([each.name for each in clause.measures], values, strict=True))
     columns = {name: f"column {place}" for place, name in enumerate(given.schema.names)}
-    values |= {text: _shown(place) for place, text in enumerate(columns.values())}
+    values |= {text: _shown(place, given.shown[place]) for place, text in enumerate(columns.values())}
     listed = listed_columns(meaning, [f"column {place}" for place in given.keys], measures, columns)
     if not listed:
         return None
@@ -141,8 +141,10 @@ def _matched(value: Value) -> Value:
     return lambda seen: None if seen.length < 0 else value(seen)
 
 
-def _shown(place: int) -> Value:
+def _shown(place: int, form: Callable[[Any], Any] | None) -> Value:
     """A column of the row that is shown."""
+    if form is not None:
+        return lambda seen: form(seen.rows[seen.start + max(seen.at, 0)][place])
     return lambda seen: seen.rows[seen.start + max(seen.at, 0)][place]
 
 
@@ -246,11 +248,14 @@ class _Measure:
 
             return label, "other"
         column = self._place(reading.value)
+        form = self._columns.shown[column]
 
         def value(seen: Seen) -> Any:
             place = position(seen)
             row = seen.start + place + step
-            return seen.rows[row][column] if place >= 0 and 0 <= row < len(seen.rows) else None
+            if place < 0 or not 0 <= row < len(seen.rows):
+                return None
+            return seen.rows[row][column] if form is None else form(seen.rows[row][column])
 
         return value, self._kind(column)
 

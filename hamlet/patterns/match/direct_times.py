@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import time
+from datetime import datetime, time
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -99,7 +99,7 @@ def _reader(kind: pa.DataType, bounded: bool) -> Callable[[Any], Any] | None:
 def ticks_in(kind: pa.DataType) -> Callable[[Any], int]:
     """From a time, as Arrow gives it, to ticks of its type."""
     if kind.unit == "ns":
-        return lambda value: value.value if hasattr(value, "value") else microseconds(value) * 1000
+        return lambda value: microseconds(value) * 1000 if type(value) is datetime else value.value
     if kind.unit == "us":
         return microseconds
     step = 10**6 // UNITS_PER_SECOND[kind.unit]
@@ -108,8 +108,8 @@ def ticks_in(kind: pa.DataType) -> Callable[[Any], int]:
 
 def units_in(kind: pa.DataType) -> Callable[[Decimal], int]:
     """From a decimal to how many units of the last digit of its type it has."""
-    scale = kind.scale
-    return lambda value: int(EXACT.scaleb(value, scale))
+    multiply, units = EXACT.multiply, Decimal(1).scaleb(kind.scale)
+    return lambda value: int(multiply(value, units))
 
 
 def of_day(value: time) -> int:

@@ -70,6 +70,8 @@ class Meaning:
     program : Program
     translate : callable
         From the dialect of the text to the host's.
+    whole_division : bool
+        Whether one whole number by another is a whole number.
     """
 
     clause: Clause
@@ -80,6 +82,7 @@ class Meaning:
     within: Read | None
     program: Program
     translate: Callable[[str], str] = field(repr=False)
+    whole_division: bool = False
 
     @property
     def reads_labels(self) -> bool:

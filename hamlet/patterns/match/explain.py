@@ -20,8 +20,7 @@ from hamlet.patterns.clause.tree import (
     nodes,
 )
 from hamlet.patterns.match.evaluate import Meaning, reach_of
-from hamlet.patterns.match.host import Host
-from hamlet.patterns.match.run import meanings, named_tables, parsed, run_script
+from hamlet.patterns.match.run import host_of, meanings, parsed, run_script
 from hamlet.patterns.options import MAX_STEPS
 
 _MOST_STEPS_SHOWN = 60
@@ -45,7 +44,7 @@ def check(text: str, tables: Any = None, *, dialect: str = "duckdb", source: str
     if reports.errors:
         raise WorkloadError(reports.errors)
     if tables:
-        run_script(script, Host(named_tables(script, tables), empty=True), MAX_STEPS)
+        run_script(script, host_of(script, tables, empty=True), MAX_STEPS)
     return found
 
 

@@ -54,6 +54,7 @@ _NARROWER: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = {
     },
     "read_csv": {"VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL))},
 }
+_PIECE = 1 << 22  # bytes of a file that are looked at in one go
 _ALLOWED = (
     "SELECT",
     "CREATE",
@@ -167,6 +168,8 @@ class Host:
         In which times with a zone are read and shown.
     missing : {'error', 'null'}, optional
         What becomes of a column that one of several files of a table lacks, as of `hamlet.input.missing.lacking`.
+    whole_division : bool
+        Whether one whole number by another is a whole number.
 
     Attributes
     ----------
@@ -185,6 +188,7 @@ class Host:
         empty: bool = False,
         timezone: str = "UTC",
         missing: str | None = None,
+        whole_division: bool = False,
     ) -> None:
         module = _duckdb()
         self.notes: list[str] = []
@@ -204,6 +208,7 @@ class Host:
         execute("SET python_enable_replacements = false")
         execute("SET errors_as_json = true")
         execute("SET preserve_insertion_order = true")
+        execute(f"SET integer_division = {whole_division}")
         if threads is not None:
             execute(f"SET threads = {int(threads)}")
         paths = {name: _paths(value) for name, value in tables.items() if _is_path(value)}
@@ -307,7 +312,7 @@ class Host:
             [found] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
             types |= {name: f"TIMESTAMP{'_NS' * bool(nanos)}" for name, nanos in zip(moments, found, strict=True)}
         doubles = [name for name, kind in types.items() if kind == "DOUBLE"]
-        if doubles:  # NaN is a number to the host, and no value to us
+        if doubles and _may_have_nan(path):  # NaN is a number to the host, and no value to us
             tests = ", ".join(f"bool_or(isnan({quoted(name)}))" for name in doubles)
             [some] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
             types |= {name: "VARCHAR" for name, nan in zip(doubles, some, strict=True) if nan}
@@ -455,6 +460,20 @@ def _reader(path: str) -> str:
     packed = file.suffix.lower() in COMPRESSIONS
     text = Path(file.stem if packed else file.name).suffix.lower() == ".txt"
     return _READERS["csv" if text else format_of(file, None)]
+
+
+def _may_have_nan(path: str) -> bool:
+    """Whether a file of CSV has the letters of NaN anywhere: much sooner told than which values are."""
+    if Path(path).suffix.lower() in COMPRESSIONS:
+        return True
+    with open(path, "rb") as file:
+        before = b""
+        while piece := file.read(_PIECE):
+            piece = piece.lower()
+            if b"nan" in piece or b"nan" in before + piece[:2]:
+                return True
+            before = (before + piece[-2:])[-2:]
+    return False
 
 
 def _raise_bad_row(path: str) -> None:

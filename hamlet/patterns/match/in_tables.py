@@ -237,14 +237,11 @@ class InTables:
             return low
         rows = found.rows(before)
         covered = low + progress.covered
-        if not closing and self._later is not None:
-            variables, ends = arrays_of(self._meaning.program)[3], np.cumsum(rows[:, 1])
-            steps = found.arrays()[1]
-            steps = steps[len(steps) - ends[-1] :] if len(ends) else steps
-            for count, each in enumerate(rows):
-                own = steps[ends[count] - each[1] : ends[count]]
-                if each[0] + rows_read(*self._later, variables, own) > end:  # rows that are not there yet
-                    row, number = int(each[0]), int(each[2]) - 1
+        if not closing and self._later is not None and len(rows):
+            variables, steps = arrays_of(self._meaning.program)[3], found.steps(before)
+            for count, (own, last) in enumerate(zip(rows, np.cumsum(rows[:, 1]), strict=True)):
+                if own[0] + rows_read(*self._later, variables, steps[last - own[1] : last]) > end:  # rows to come
+                    row, number = int(own[0]), int(own[2]) - 1
                     found.cut(before + count)
                     rows = rows[:count]
                     break

@@ -43,11 +43,12 @@ from hamlet.patterns.match.evaluate import (
     evaluate,
     skip_message,
 )
-from hamlet.patterns.match.host import Host, HostError
+from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.in_tables import InTables, Progress
 from hamlet.patterns.match.keys import key_of, key_texts
-from hamlet.patterns.match.leading_time import LeadingTime, reads_table
-from hamlet.patterns.match.run import StatementRun, parsed, tables_read
+from hamlet.patterns.match.leading_time import LeadingTime
+from hamlet.patterns.match.projection import is_whole
+from hamlet.patterns.match.run import StatementRun, host_of, parsed, tables_read
 from hamlet.patterns.match.streamed import beyond_stream, unreadable
 from hamlet.patterns.options import MatcherOptions, Options
 from hamlet.runtime.monitor import Monitor, Row
@@ -115,7 +116,7 @@ class Matcher(Monitor):
         self._script = parsed(text, chosen.dialect, source)
         self._reports = Reports(text, source)
         self._table_name = self._one_table(self._script)
-        self._host = Host({self._table_name: schema.empty_table()})
+        self._host = host_of(self._script, {self._table_name: schema.empty_table()})
         self._read(self._script)
         self._counts = {"events": 0, "late_events": 0, "rows": 0}
         self.rows_schema = self._shown_schema()  # with all that the host says against the text
@@ -127,7 +128,7 @@ class Matcher(Monitor):
         self._tables = InTables(self._meaning, self._host, self._reports, chosen, self._time, empty, self._seen_through)
         self._direct: Direct | None = None  # what takes rows one by one, while it does
         self._intake = Intake(schema, empty.schema)
-        self._spare = self._made_direct() if reads_table(self._sql, self._meaning.clause) else None
+        self._spare = self._made_direct() if is_whole(self._inner_query(), schema.names) else None
         self.goes_directly = self._spare is not None
 
     # The statement.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from hamlet.errors import OptionError, Span, UnsupportedError, WorkloadError, near_miss
 from hamlet.frontend.reports import Reports
 from hamlet.output.result import Asked, Results, TablePart
-from hamlet.patterns.clause.scan import Quoting, dialect_of
+from hamlet.patterns.clause.scan import WHOLE_DIVISION, Quoting, dialect_of
 from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed, names_said
@@ -79,9 +80,7 @@ def sql(
     _refuse_loose_tables(options)
     chosen = made_of(StatementOptions, options, ("source",))
     script = parsed(text, chosen.dialect, source)
-    host = Host(
-        named_tables(script, tables), files=chosen.allow_files, threads=chosen.threads, missing=chosen.missing_columns
-    )
+    host = host_of(script, tables, files=chosen.allow_files, threads=chosen.threads, missing=chosen.missing_columns)
     again = {"dialect": chosen.dialect, "allow_files": chosen.allow_files, "max_steps": chosen.max_steps}
     again |= {"missing_columns": chosen.missing_columns}
     asked = Asked(
@@ -158,6 +157,12 @@ def named_tables(script: Script, tables: Any) -> Mapping[str, Any]:
     if isinstance(tables, Mapping):
         return tables
     return {the_table(script): tables}
+
+
+def host_of(script: Script, tables: Any, **options: Any) -> Host:
+    """A host that computes as the dialect of a text does, with tables by name or a table that is given alone."""
+    whole = script.dialect in WHOLE_DIVISION
+    return Host(named_tables(script, tables), whole_division=whole, **options)
 
 
 def the_table(script: Script) -> str:
@@ -417,7 +422,8 @@ class StatementRun:
         columns = self._shared.columns[source]
         aggregates = _aggregates(self._script.dialect)
         tokens, quoting = self.statement.tokens, quoting_of(self._script.dialect)
-        return read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, quoting)
+        found = read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, quoting)
+        return replace(found, whole_division=self._script.dialect in WHOLE_DIVISION)
 
     def _report(self, error: HostError, span: Span) -> None:
         """Report what the host says of the text of a span, at its place if it is the user's own."""
