@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from hamlet.engine.group_order import ordinals
 from hamlet.input.columns import Int64Array
@@ -57,7 +58,7 @@ def in_order(
     """Rows of partitions and marks that are in the order of groups, one of each, as rows of groups."""
     *_, last = query.analysed.groups
     assert not isinstance(last, Attribute)
-    return Closed(runs, (*attributes, _taken(query, last, marks[0], texts, schema)), columns)
+    return Closed(runs, (*attributes, _taken(last, marks[0], group_type(query, last, schema), texts, schema)), columns)
 
 
 def grouped(
@@ -98,12 +99,14 @@ def grouped(
     return Closed(Runs(found, counts), tuple(values.chosen(chosen) for values, _ in groups), merged)
 
 
-def _taken(query: CompiledQuery, each: Taken, mark: Mark, texts: Sequence[str], schema: Schema) -> Values:
-    """What trends took, as values."""
+def _taken(
+    each: Taken, mark: Mark, types: tuple[AttributeType, pa.DataType | None], texts: Sequence[str], schema: Schema
+) -> Values:
+    """What trends took, as values of a type."""
     numbers, valid = mark
     if each.attribute is None:
         return Values(numbers)
-    type, arrow_type = group_type(query, each, schema)
+    type, arrow_type = types
     if type is AttributeType.STRING:
         return Values(numbers, valid, list(texts))
     if type is AttributeType.DOUBLE:
@@ -121,10 +124,10 @@ def _taken(query: CompiledQuery, each: Taken, mark: Mark, texts: Sequence[str], 
 def _ranked(query: CompiledQuery, each: Taken, mark: Mark, texts: Sequence[str], schema: Schema) -> Ranked:
     """What trends took, as values and in order."""
     numbers, valid = mark
-    values = _taken(query, each, mark, texts, schema)
+    types = type, _ = group_type(query, each, schema)
+    values = _taken(each, mark, types, texts, schema)
     if each.attribute is None:
         return values, numbers
-    type, _ = group_type(query, each, schema)
     there = np.ones(len(numbers), np.bool_) if valid is None else valid
     codes: npt.NDArray[Any] = numbers
     if type is AttributeType.STRING:

@@ -17,10 +17,8 @@ from hamlet.kernel.column_builder cimport EXTREMUM, FLAG, INTEGER, PAIR, Form
 from hamlet.kernel.plan cimport (
     COUNT,
     COUNT_SCALED,
-    NO_FAILURE,
     OCCURRENCES,
     OCCURRENCES_SCALED,
-    OUT_OF_MEMORY,
     PRESENT,
     SUM_DOUBLE,
     SUM_INT,
@@ -66,25 +64,6 @@ cdef void free_columns(RowColumns* s) noexcept:
     free(s.begin)
 
 
-cdef int make_room(RowColumns* s, Py_ssize_t rows) noexcept nogil:
-    """Room for so many more rows. Returns a Failure."""
-    if s.count + rows > s.capacity and not enlarge_columns(s, 2 * s.capacity + rows):
-        return OUT_OF_MEMORY
-    return NO_FAILURE
-
-
-cdef int begin_run(RowColumns* s, int64_t window) noexcept nogil:
-    """The rows that follow are of this window. Returns a Failure."""
-    if s.runs and s.window[s.runs - 1] == window:
-        return NO_FAILURE
-    if s.runs == s.runs_capacity and not enlarge_runs(s):
-        return OUT_OF_MEMORY
-    s.window[s.runs] = window
-    s.begin[s.runs] = s.count
-    s.runs += 1
-    return NO_FAILURE
-
-
 cdef bint enlarge_columns(RowColumns* s, Py_ssize_t capacity) noexcept nogil:
     cdef RowColumn* column
     cdef int i
@@ -128,24 +107,6 @@ cdef bint moved(
 
 
 # ------------------------------------------------------------------------------------------------------------ rows
-
-
-cdef void write_cell(RowColumns* s, const Query* q, const uint64_t* cell) noexcept nogil:
-    """Write the components of the next row, for which there is room, from a cell of width 1; integers fit a word."""
-    cdef const uint64_t* from_
-    cdef RowColumn* column = s.column
-    cdef int i
-    for i in range(q.components):
-        from_ = cell + place_in_cell(&q.component[i], 1)
-        if column.form == INTEGER:
-            column.value[s.count] = <int64_t> from_[0]
-        elif column.form == PAIR:
-            column.value[s.count], column.exponent[s.count] = <int64_t> from_[0], <int64_t> from_[1]
-        else:
-            column.there[s.count] = from_[0] != 0
-            if column.form == EXTREMUM:
-                column.value[s.count] = <int64_t> from_[1]
-        column += 1
 
 
 cdef void read_cell(const RowColumns* s, const Query* q, Py_ssize_t row, uint64_t* cell) noexcept nogil:

@@ -38,14 +38,25 @@ from hamlet.kernel.operators.matching.tables cimport (
     Partition,
     Search,
     Slot,
+    Sum,
     Table,
     Trace,
     kept_words,
 )
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
+from hamlet.kernel.plan cimport (
+    GREATEST_INT,
+    LEAST_INT,
+    NO_FAILURE,
+    OCCURRENCES,
+    OUT_OF_MEMORY,
+    PRESENT,
+    SUM_INT,
+    Component,
+)
 from hamlet.memory.arrays cimport grown
 
 BITS = 64  # of a word
+SUMMED = (OCCURRENCES, SUM_INT, PRESENT, LEAST_INT, GREATEST_INT)  # what a `Sum` says
 
 
 cdef dict lay_logs(Core* k, object tables, bint apart, Interface owner):
@@ -111,7 +122,8 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
     log.listed = <int*> owner.hold(np.zeros(log.members, np.int32))
     member_of = np.zeros(BITS * log.words, np.int32)
     starts, finals, highest, lower = ([0] * log.words for _ in range(4))
-    moves, traces, gains = [{} for _ in range(log.words)], [], []
+    moves, traces, gains, sums = [{} for _ in range(log.words)], [], [], []
+    summed, trace_of = np.zeros(log.words, np.uint64), np.zeros(BITS * log.words, np.int32)
     doors = [[] for _ in range(log.words)]
     cell, fields = 0, []
     for place, number in enumerate(numbers):
@@ -152,12 +164,23 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
             if variable < 0:
                 continue
             read = [columns.index(kept["trace", of, each]) for each in range(end - first)]
-            more = gains_of(&k.query[number], variable, read)
-            traces.append((states.get(variable, 0), len(gains), len(gains) + len(more)))
-            gains += more
+            more, own = gains_of(&k.query[number], variable, read), {}
+            for kind, _, column, _ in more:
+                if kind in SUMMED:
+                    own.setdefault(column, len(sums) + len(own))
+            mask = states.get(variable, 0) if own else 0
+            summed[word] |= np.uint64(mask)
+            for bit in range(BITS):
+                if mask >> bit & 1:
+                    trace_of[BITS * word + bit] = len(traces)
+            end = len(gains) + len(more), len(sums), len(sums) + len(own)
+            traces.append((states.get(variable, 0), len(gains), *end))
+            gains += [(*each, own[each[2]] if each[0] in SUMMED else -1) for each in more]
+            sums += own
         log.member[place].traces_end = len(traces)
         cell += words_of(&k.query[number].cells, 1)
-    lay_bits(log, moves, traces, gains, owner)
+    log.summed, log.trace_of = <uint64_t*> owner.hold(summed), <int*> owner.hold(trace_of)
+    lay_bits(log, moves, traces, gains, sums, owner)
     lay_doors(log, doors, tables, owner)
     log.member_of = <int*> owner.hold(member_of)
     log.starts = <uint64_t*> owner.hold(np.array(starts, np.uint64))
@@ -208,19 +231,28 @@ cdef void lay_packing(Log* log, object tables, Interface owner) except *:
     log.change = <Change*> owner.hold(np.zeros((pairs * most + BITS) * sizeof(Change), np.uint8))
 
 
-cdef void lay_bits(Log* log, object moves, object traces, object gains, Interface owner) except *:
+cdef void lay_bits(Log* log, object moves, object traces, object gains, object sums, Interface owner) except *:
     """The tables of what is entered from what, and of what events add."""
     cdef int i
+    cdef Sum* sum_
     log.move_first = <int*> owner.hold(np.cumsum([0, *map(len, moves)], dtype=np.int32))
     log.move = <Move*> owner.hold(np.zeros((sum(map(len, moves)) + 1) * sizeof(Move), np.uint8))
     for i, (shift, targets) in enumerate(itertools.chain(*(each.items() for each in moves))):
         log.move[i].shift, log.move[i].targets = shift, targets
     log.trace = <Trace*> owner.hold(np.zeros((len(traces) + 1) * sizeof(Trace), np.uint8))
-    for i, (mask, first, end) in enumerate(traces):
+    for i, (mask, first, end, sums_first, sums_end) in enumerate(traces):
         log.trace[i].mask, log.trace[i].gains, log.trace[i].gains_end = mask, first, end
+        log.trace[i].sums, log.trace[i].sums_end = sums_first, sums_end
     log.gain = <Gain*> owner.hold(np.zeros((len(gains) + 1) * sizeof(Gain), np.uint8))
-    for i, (kind, at, column, integer) in enumerate(gains):
+    for i, (kind, at, column, integer, number) in enumerate(gains):
         log.gain[i].kind, log.gain[i].place, log.gain[i].column, log.gain[i].integer = kind, at, column, integer
+        log.gain[i].sum = number
+    log.sum = <Sum*> owner.hold(np.zeros((len(sums) + 1) * sizeof(Sum), np.uint8))
+    for i, column in enumerate(sums):
+        sum_ = &log.sum[i]
+        sum_.always = column < 0
+        sum_.place = -log.head if column < 0 else column
+        sum_.there = (-log.head if column < 0 else log.columns) * <int> sizeof(uint64_t) + max(0, column)
 
 
 cdef void lay_doors(Log* log, object doors, object tables, Interface owner) except *:

@@ -10,7 +10,7 @@ back as its trends begin.
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy, memmove, memset
+from libc.string cimport memmove
 
 from hamlet.kernel.cells cimport (
     Scaled,
@@ -42,16 +42,17 @@ from hamlet.kernel.operators.matching.tables cimport (
     Member,
     Move,
     Partition,
+    Sum,
     Table,
     Trace,
     clear,
+    copy,
     place_on_line,
     rotated,
     time_of_edge,
 )
 from hamlet.kernel.operators.matching.tallies cimport count_trends
 from hamlet.kernel.plan cimport (
-    GREATEST_INT,
     LEAST_INT,
     NO_FAILURE,
     OCCURRENCES,
@@ -84,15 +85,15 @@ cdef int log_event(
     cdef uint64_t* entry
     cdef uint8_t* there
     cdef int i
-    if reserve_record(k, t, p):
+    if p.lineage.records == p.lineage.record_capacity and reserve_record(k, t, p):
         return OUT_OF_MEMORY
     entry = p.lineage.record + p.lineage.records * t.record_words
     p.lineage.records += 1
     p.step += new_step
     entry[0], entry[1] = <uint64_t> time, <uint64_t> p.step
-    memcpy(entry + LOG_HEAD, bound, 2 * log.words * sizeof(uint64_t))
+    copy(entry + LOG_HEAD, bound, 2 * log.words)
     there = <uint8_t*> (entry + log.head + log.columns)
-    memset(there, 0, (t.record_words - log.head - log.columns) * sizeof(uint64_t))
+    clear(<uint64_t*> there, t.record_words - log.head - log.columns)
     for i in range(log.columns):
         column = &k.columns[log.column[i]]
         there[i] = column.valid == NULL or column.valid[row]
@@ -198,6 +199,7 @@ cdef int deliver_reached(
         failure = reach_all(k, t, log, record, entries, &listed)
     if failure or listed == 0:
         return failure
+    add_up_events(log, listed, record, t.record_words, entries, k.taken)
     for i in range(listed):
         m = &log.member[log.listed[i]]
         cell = log.cell + m.cell
@@ -344,80 +346,88 @@ cdef void look_backwards(
             move += 1
 
 
+cdef void add_up_events(
+    const Log* log, int listed, const uint64_t* record, Py_ssize_t stride, Py_ssize_t entries, const uint64_t* taken
+) noexcept nogil:
+    """Add up the events that trends of the listed queries take, event by event: most matter to few queries."""
+    cdef const Member* m
+    cdef const Trace* trace
+    cdef const uint64_t* kept = record + log.head
+    cdef Sum* s
+    cdef uint64_t left
+    cdef int i, word, number
+    cdef Py_ssize_t _
+    for i in range(listed):
+        m = &log.member[log.listed[i]]
+        for number in range(log.trace[m.traces].sums if m.traces < m.traces_end else 0, sums_end(log, m)):
+            s = &log.sum[number]
+            s.count = s.low = s.high = 0
+            s.least, s.greatest = INT64_MAX, INT64_MIN
+    for _ in range(entries):
+        for word in range(log.words):
+            left = taken[word] & log.summed[word]
+            while left:
+                trace = &log.trace[log.trace_of[BITS * word + ctzll(left)]]
+                left &= ~trace.mask
+                for number in range(trace.sums, trace.sums_end):
+                    add_event(&log.sum[number], kept)
+        taken += log.words
+        kept += stride
+
+
+cdef inline int sums_end(const Log* log, const Member* m) noexcept nogil:
+    """The end of a query's sums."""
+    return log.trace[m.traces_end - 1].sums_end if m.traces < m.traces_end else 0
+
+
+cdef inline void add_event(Sum* s, const uint64_t* kept) noexcept nogil:
+    """Add an event, whose attributes are kept, where it has a value; no log has so many that 128 bits are too few."""
+    cdef uint64_t value = kept[s.place]
+    if not s.always | (<const uint8_t*> kept)[s.there]:
+        return
+    s.count += 1
+    s.low += value
+    s.high += <uint64_t> (<int64_t> value >> 63) + (s.low < value)
+    s.least = min(s.least, <int64_t> value)
+    s.greatest = max(s.greatest, <int64_t> value)
+
+
 cdef void gain_all(
     const Log* log, const Member* m, const uint64_t* record, Py_ssize_t stride, Py_ssize_t entries,
     const uint64_t* taken, uint64_t* cell
 ) noexcept nogil:
-    """Add up the components of a query over matched events, in a cell of width 1."""
+    """Write the components of a query over matched events into a cell of width 1 that is all zeros."""
     cdef const Trace* trace
     cdef const Gain* gain
+    cdef const Sum* s
+    cdef uint64_t* target
     cdef int number, each
     for number in range(m.traces, m.traces_end):
         trace = &log.trace[number]
         for each in range(trace.gains, trace.gains_end):
             gain = &log.gain[each]
-            if gain.kind == OCCURRENCES or gain.kind == SUM_INT or gain.kind == LEAST_INT or gain.kind == GREATEST_INT:
-                gain_integers(
-                    gain, trace.mask, record + log.head, stride, entries, log.columns, taken + m.word, log.words,
-                    cell + gain.place,
-                )
-            else:
+            target = cell + gain.place
+            if gain.sum < 0:
                 gain_each(
-                    gain, trace.mask, record + log.head, stride, entries, log.columns, taken + m.word, log.words,
-                    cell + gain.place,
+                    gain, trace.mask, record + log.head, stride, entries, log.columns, taken + m.word, log.words, target
                 )
-
-
-cdef inline void gain_integers(
-    const Gain* gain, uint64_t mask, const uint64_t* kept, Py_ssize_t stride, Py_ssize_t entries, int columns,
-    const uint64_t* taken, int words, uint64_t* target
-) noexcept nogil:
-    """Add the events that trends take in the slots of a mask, whose attributes are kept, to a component of integers.
-
-    Without branches: which events are taken is hard to foretell.
-    """
-    cdef uint8_t always = 1
-    cdef const uint8_t* there = &always if gain.column < 0 else <const uint8_t*> (kept + columns) + gain.column
-    cdef Py_ssize_t beside = 0 if gain.column < 0 else stride * <Py_ssize_t> sizeof(uint64_t), _
-    cdef uint64_t count = 0, low = 0, high = 0, chosen, flip = 0
-    cdef int64_t value, least = INT64_MAX
-    if gain.kind == OCCURRENCES:
-        for _ in range(entries):
-            count += (taken[0] & mask != 0) & there[0]
-            taken += words
-            there += beside
-        target[0] = count
-        return
-    kept += gain.column
-    if gain.kind == SUM_INT:  # no log has so many events that 128 bits are too few
-        for _ in range(entries):
-            chosen = kept[0] & -<uint64_t> ((taken[0] & mask != 0) & there[0])
-            low += chosen
-            high += <uint64_t> (<int64_t> chosen >> 63) + (low < chosen)
-            taken += words
-            there += beside
-            kept += stride
-        target[0], target[1], target[2] = low, high, <uint64_t> (<int64_t> high >> 63)
-        return
-    if gain.kind == GREATEST_INT:
-        flip = <uint64_t> -1
-    for _ in range(entries):
-        chosen = (taken[0] & mask != 0) & there[0]
-        value = <int64_t> (kept[0] ^ flip)
-        least = value if chosen and value < least else least
-        count |= chosen
-        taken += words
-        there += beside
-        kept += stride
-    if count:
-        target[0], target[1] = 1, <uint64_t> least ^ flip
+                continue
+            s = &log.sum[gain.sum]
+            if gain.kind == OCCURRENCES:
+                target[0] = s.count
+            elif gain.kind == SUM_INT:
+                target[0], target[1], target[2] = s.low, s.high, <uint64_t> (<int64_t> s.high >> 63)
+            else:
+                target[0] = s.count > 0
+                if gain.kind != PRESENT and s.count:
+                    target[1] = <uint64_t> (s.least if gain.kind == LEAST_INT else s.greatest)
 
 
 cdef void gain_each(
     const Gain* gain, uint64_t mask, const uint64_t* kept, Py_ssize_t stride, Py_ssize_t entries, int columns,
     const uint64_t* taken, int words, uint64_t* target
 ) noexcept nogil:
-    """Add events to a component of another kind, as `gain_integers` does."""
+    """Add the events that trends take in the slots of a mask, whose attributes are kept, to a component."""
     cdef Py_ssize_t _
     cdef uint64_t value = 0
     cdef Scaled one
@@ -425,9 +435,7 @@ cdef void gain_each(
         if taken[0] & mask and (gain.column < 0 or (<const uint8_t*> (kept + columns))[gain.column]):
             if gain.column >= 0:
                 value = kept[gain.column]
-            if gain.kind == PRESENT:
-                target[0] = 1
-            elif gain.kind == SUM_DOUBLE or gain.kind == OCCURRENCES_SCALED:
+            if gain.kind == SUM_DOUBLE or gain.kind == OCCURRENCES_SCALED:
                 one.m, one.e = 1.0, 0
                 if gain.kind == SUM_DOUBLE:
                     one = scaled_multiply(one, <double> <int64_t> value if gain.integer else (<double*> &value)[0])

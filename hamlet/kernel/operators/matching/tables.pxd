@@ -136,11 +136,24 @@ cdef struct Gain:        # what an event that some trend takes adds to a compone
     int place            # the first word of the component in a cell
     int column           # of the log, -1 where every event counts
     int integer
+    int sum              # Log.sum that has it, -1 where events are added one by one
+
+cdef struct Sum:         # events of a variable that the trends of a window take, as integers
+    uint64_t count       # of those that have a value, where a column is asked for
+    uint64_t low         # the sum of their values: 128 bits
+    uint64_t high
+    int64_t least
+    int64_t greatest
+    int place            # of the value, in words from an entry's attributes; of its time where no value is read
+    int there            # of the byte that says whether there is one, in bytes
+    int always           # 1 where none is read
 
 cdef struct Trace:       # a variable of a query whose matched events are asked for
     uint64_t mask        # the bits of its states
     int gains            # gain[gains : gains_end]
     int gains_end
+    int sums             # sum[sums : sums_end]
+    int sums_end
 
 cdef struct Member:      # a query that has its events in a log
     int query
@@ -253,6 +266,9 @@ cdef struct Log:         # queries whose events are logged together (`logs`)
     Member* member
     Trace* trace
     Gain* gain
+    Sum* sum
+    uint64_t* summed     # [words] the slots of variables that have sums
+    int* trace_of        # [64 * words] the trace of such a slot
     Move* move
     int* move_first      # [words + 1] the moves of a word, move[move_first[word] : move_first[word + 1]]
     uint64_t* starts     # [words] the slots of starts
@@ -500,6 +516,14 @@ cdef inline void clear(uint64_t* word, Py_ssize_t words) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(words):
         word[i] = 0
+        one_by_one()
+
+
+cdef inline void copy(uint64_t* target, const uint64_t* source, Py_ssize_t words) noexcept nogil:
+    """Copy few words, one by one."""
+    cdef Py_ssize_t i
+    for i in range(words):
+        target[i] = source[i]
         one_by_one()
 
 

@@ -7,7 +7,7 @@ are split, unless there are few values or numbers so long that a product costs m
 counted in `lengths`, and trends of compared neighbours in `compared`.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
@@ -35,7 +35,6 @@ from hamlet.kernel.operators.matching.tables cimport (
     Member,
     Partition,
     Table,
-    Taking,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, TOO_MANY_GROUPS
 
@@ -240,22 +239,6 @@ cdef void gather(
             found.steps += 1
         taken += log.words
         entry += stride
-
-
-cdef bint value_of(
-    const Log* log, const Member* m, const Taking* taking, const uint64_t* kept, uint64_t* value
-) noexcept nogil:
-    """Whether an event, whose attributes are kept, has a value that trends are grouped by; -0.0 is 0.0, NaN is none."""
-    cdef double number
-    if not (<const uint8_t*> (kept + log.columns))[m.column]:
-        return False
-    value[0] = kept[m.column]
-    if taking.values.floating:
-        number = (<double*> value)[0]
-        if number != number:
-            return False
-        (<double*> value)[0] = number + 0.0
-    return True
 
 
 cdef int mark_of_value(const Log* log, const Tally* y, Values* values, const uint64_t* kept) noexcept nogil:
