@@ -32,7 +32,7 @@ from hamlet.frontend.reports import Reports
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files import columns_of, event_files, matching, open_path
 from hamlet.input.files_protocol import Reader
-from hamlet.input.formats import format_of
+from hamlet.input.formats import COMPRESSIONS, format_of
 from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
@@ -325,7 +325,10 @@ def _read(
     if len(formats) > 1:
         raise DataError(f"{paths[0]} and other files of one table have several formats; give files of one format")
     listed = [path if place is None else str(place.absolute()) for place, path in zip(places, paths, strict=True)]
+    is_csv = formats == {"csv"}
     reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True)
+    if is_csv:
+        reader = reader.option("escape", '"')  # a mark within quotation marks is written twice, not behind a backslash
     if form.delimiter is not None or any(each.suffix == ".tsv" for each in known):
         reader = reader.option("sep", form.delimiter or "\t")
     if any(each is None for each in places):
@@ -333,6 +336,10 @@ def _read(
     files = [
         file for each in places if each is not None for path in matching(each) or [each] for file in event_files(path)
     ]
+    if is_csv and files:
+        reader = reader.option("sep", form.of(files[0]))
+        if any(map(_has_quotes, files)):
+            reader = reader.option("multiLine", True)  # else a line break within quotation marks ends a row
     if len(files) < 2:
         return reader.load(listed)
     opened = [open_path(each, SortKey(""), "", input_format, form) for each in files]
@@ -344,6 +351,14 @@ def _read(
         alike.setdefault(tuple(one.schema.names), []).append(str(Path(one.name).absolute()))
     frames = [reader.load(group) for group in alike.values()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+
+def _has_quotes(path: Path) -> bool:
+    """Whether a file of text has quotation marks; nobody looks into what is packed."""
+    if path.suffix.lower() in COMPRESSIONS:
+        return True
+    with path.open("rb") as file:
+        return any(b'"' in block for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def _union(readers: Sequence[Reader]) -> list[str]:

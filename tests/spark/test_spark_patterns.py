@@ -157,6 +157,18 @@ def test_fields_of_csv_are_separated_as_is_said(tmp_path: Path) -> None:
         hamlet.spark.submit(text, *places, delimiter=";", bad_rows="drop", overwrite=True)
 
 
+@pytest.mark.usefixtures("spark")
+def test_quoted_values_of_csv_are_those_in_process(tmp_path: Path) -> None:
+    (tmp_path / "ticks.csv").write_text('ts;name\n1;"a ""b"";\nc"\n2;"d\\"\n3;e\n')
+    text = "SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts MEASURES u.name AS n PATTERN (u) DEFINE u AS ts > 0)"
+    expected = hamlet.sql(text, {"ticks": tmp_path / "ticks.csv"}).table()["n"].to_pylist()
+    assert expected == ['a "b";\nc', "d\\", "e"]
+    places = [str(tmp_path / "ticks.csv")], str(tmp_path / "out")
+    assert hamlet.spark.submit(text, *places)["rows"] == 3
+    [path] = tmp_path.glob("out/*/*.parquet")
+    assert pq.read_table(path)["n"].to_pylist() == expected
+
+
 def test_statements_of_one_table_and_order_share_an_exchange(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
     from hamlet.spark.patterns import _Text
 
