@@ -83,7 +83,10 @@ def _of_log(partition: int, tables: MatchingTables) -> Bound:
     for each in tables.compared:
         entry += sum(FOUND + max(len(keys), 1) for *_, keys, _ in each.searches)
     entry += gates * max((2 * len(each.searches) or 1 for each in tables.compared), default=0)
-    return Bound(partition, Line(0, 0), GROWTH * WORD * (entry + LOOKED_THROUGH), Line(0, 0), _node(tables, 1))
+    # trends of neighbours that are compared: by state, and in the trees of each gate, as long as a window is added up
+    sums = len(tables.states) + gates * sum(len(each.searches) for each in tables.compared) if tables.compared else 0
+    trees = _node(tables, 1).times(GROWTH * sums)
+    return Bound(partition, Line(0, 0), GROWTH * WORD * (entry + LOOKED_THROUGH), trees, _node(tables, 1))
 
 
 def _with(

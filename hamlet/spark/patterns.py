@@ -159,7 +159,10 @@ def submit(
     rows = 0
     with session(chosen.master) as spark, translated():
         notes: list[str] = []
-        tables = {name: _read(spark, group, chosen.input_format, chosen.form, notes) for name, group in paths.items()}
+        with _zones_as_written(spark):
+            tables = {
+                name: _read(spark, group, chosen.input_format, chosen.form, notes) for name, group in paths.items()
+            }
         if all(each.isEmpty() for each in tables.values()):
             notes.append(NO_EVENTS)
         statements = _Text(text, dialect, source, MAX_STEPS, spark, shares=True)
@@ -302,6 +305,18 @@ class _Written:
         put_in_place(fresh, self._folder, f"part-{batch:08}-")
         shutil.rmtree(beside)
         self.batches += 1
+
+
+@contextlib.contextmanager
+def _zones_as_written(spark: SparkSession) -> Iterator[None]:
+    """Times of text that name no zone have none, as in process; Spark would take them for those of the session's."""
+    name = "spark.sql.timestampType"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "TIMESTAMP_NTZ")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, str(before))
 
 
 def _read(

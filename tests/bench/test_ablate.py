@@ -23,7 +23,7 @@ def test_variants_leave_out_one_path_each() -> None:
 def test_each_case(name: str, request: pytest.FixtureRequest) -> None:
     if name.split(",")[0] in ("stock", "smart home", "taxi"):
         request.getfixturevalue(name.split(",")[0].replace(" ", "") + "_file")  # skips where it is not there
-    found = ablate(CASES[name], scale=0.01, rounds=2)
+    found = ablate(CASES[name], scale=0.005, rounds=1)
     assert found["without"]
     assert not set(found["without"]) & set(found["not used"])
     assert all(ratio["low"] <= ratio["ratio"] <= ratio["high"] for ratio in found["without"].values())

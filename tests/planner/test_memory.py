@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import hamlet
 from hamlet._core import Kernel
 from hamlet.engine.sharing import Sharing
 from hamlet.input.columns import StringPool
@@ -17,6 +18,7 @@ from hamlet.language.schema import Clock, Schema
 from hamlet.memory.budget import Budget
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledQuery
+from hamlet.planner.matching_memory import matching_bound
 from hamlet.planner.memory import bound
 from hamlet.planner.workload import Workload
 from optimizer.bounds import Bound
@@ -123,6 +125,19 @@ def test_the_bound_holds(pattern: str, exact: bool) -> None:
         found, counted = measured(query, events)
         assert found <= KEYS * most(of, windows, bits, events) + area + allowance
         assert 0.9 * counted - allowance <= found <= 1.1 * counted + allowance
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+@pytest.mark.parametrize("items", ["COUNT(EVENTS A)", "COUNT(EVENTS A), COUNT(*), SUM(A.v), MIN(A.v), AVG(A.v)"])
+def test_a_window_of_compared_neighbours_is_added_up_within_the_bound(items: str, numbers: str) -> None:
+    pattern, events = "SEQ(A+, B+) WHERE PREV(A).v < A.v AND A.v < NEXT(B).v WITHIN ALL", 1000
+    of = matching_bound(compiled(pattern, numbers == "exact", items).matching)
+    assert of is not None
+    limit = int(most(of, 1, events + 1, events) + of.thread.at(events + 1)) + 32 * 1024
+    stream = [{"time": n, "type": "AB"[2 * n // events], "v": n} for n in range(events)]
+    workload = Workload.parse(f"RETURN {items} PATTERN {pattern}")
+    [row] = hamlet.run(workload, stream, max_memory=limit, numbers=numbers).rows()
+    assert row["count_events_A"] == events / 2
 
 
 @pytest.mark.parametrize("pattern", BOUNDED)

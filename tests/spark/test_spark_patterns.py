@@ -158,15 +158,21 @@ def test_fields_of_csv_are_separated_as_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_quoted_values_of_csv_are_those_in_process(tmp_path: Path) -> None:
-    (tmp_path / "ticks.csv").write_text('ts;name\n1;"a ""b"";\nc"\n2;"d\\"\n3;e\n')
-    text = "SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts MEASURES u.name AS n PATTERN (u) DEFINE u AS ts > 0)"
-    expected = hamlet.sql(text, {"ticks": tmp_path / "ticks.csv"}).table()["n"].to_pylist()
-    assert expected == ['a "b";\nc', "d\\", "e"]
+def test_values_of_csv_are_those_in_process(tmp_path: Path) -> None:
+    times = [datetime.datetime(2024, 3, 5, 10, minute) for minute in range(3)]
+    names = ['"a ""b"";\nc"', '"d\\"', "e"]
+    rows = "".join(f"{n};{name};{time}\n" for n, (name, time) in enumerate(zip(names, times, strict=True)))
+    (tmp_path / "ticks.csv").write_text(f"ts;name;at\n{rows}")
+    text = (
+        "SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts MEASURES u.name AS n, u.at AS at PATTERN (u) "
+        "DEFINE u AS ts >= 0 AND at > '2024-03-05')"
+    )
+    expected = hamlet.sql(text, {"ticks": tmp_path / "ticks.csv"}).table().to_pylist()
+    assert [tuple(row.values()) for row in expected] == list(zip(['a "b";\nc', "d\\", "e"], times, strict=True))
     places = [str(tmp_path / "ticks.csv")], str(tmp_path / "out")
     assert hamlet.spark.submit(text, *places)["rows"] == 3
     [path] = tmp_path.glob("out/*/*.parquet")
-    assert pq.read_table(path)["n"].to_pylist() == expected
+    assert pq.read_table(path).to_pylist() == expected
 
 
 def test_statements_of_one_table_and_order_share_an_exchange(spark: SparkSession, frames: dict[str, DataFrame]) -> None:
