@@ -5,6 +5,8 @@ Source: docs/language.md ("Attributes and declarations"); docs/numbers.md ("Time
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from hamlet.errors import DataError, one_of
@@ -51,10 +53,7 @@ def schema_of(
         If a column appears twice, one of the three is missing, or has a type that it cannot have; or a time zone that
         is no text.
     """
-    names = arrow.names
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"{source}: there are several columns with the name {name!r}; names must differ")
+    refuse_repeated(arrow.names, source)
     _check_zones(arrow, source)
     if not (empty and not closed):
         _check_keys(arrow, key, empty, source)
@@ -67,13 +66,20 @@ def schema_of(
         for field in plain
         if attribute_type(field.type) in (AttributeType.TIMESTAMP, AttributeType.DURATION)
     }
-    clock = plain.field(key.time).type if key.time in names else pa.int64()
+    clock = plain.field(key.time).type if key.time in arrow.names else pa.int64()
     clock = pa.int64() if pa.types.is_null(clock) else clock
     unit = clock.unit if pa.types.is_timestamp(clock) or clock == FRACTION else time_unit
     if clock == FRACTION:  # as an attribute it is the seconds
         columns[key.time], types[key.time] = AttributeType.DOUBLE, pa.float64()
         units.pop(key.time)
     return Schema(columns, Clock(key.time, unit, clock), type_column, key.order, closed, units, types)
+
+
+def refuse_repeated(names: Sequence[str], source: str) -> None:
+    """Raise DataError where two columns have one name."""
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{source}: there are several columns with the name {name!r}; names must differ")
 
 
 def _check_zones(arrow: pa.Schema, source: str) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from hamlet.errors import DataError, LateError, MemoryLimitError, OptionError, option
 from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.columns import Int64Array
+from hamlet.input.input_schema import refuse_repeated
 from hamlet.input.missing import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import reader_of, seconds_of
@@ -561,8 +562,9 @@ def time_column_of(names: list[str], wanted: str | None, source: str) -> str:
     Raises
     ------
     DataError
-        If there is none.
+        If there is none, or two columns have one name.
     """
+    refuse_repeated(names, source)
     found = time_column_in(names, wanted)
     if found is None:
         raise DataError(f"{source}: {missing_column(wanted or TIME, names, 'time', '--time-column')}")

@@ -763,3 +763,14 @@ def test_a_page_shows_triggers_over_time_and_streams_as_lines(
     assert len(bars["bars"]) == len(bars["times"]) - 1 <= 120
     assert main([*arguments[:-2], watch, "-q"]) == 2
     assert "would replace" in capsys.readouterr().err
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    table = pa.table([[1], [1], [2]], names=["time", "a", "a"])
+    pq.write_table(table, tmp_path / "e.parquet")
+    specification = Specification.parse("input a: Int64  output b := a")
+    for source in (table, table.to_reader(), tmp_path / "e.parquet"):
+        with pytest.raises(DataError, match="several columns with the name 'a'"):
+            run(specification, source)
+    with pytest.raises(DataError, match="several columns with the name 'a'"):
+        Monitor(specification).push(table)
