@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 # The first example of a process pays for imports, and a machine may be busy: the time of an example says nothing.
 settings.register_profile("hamlet", deadline=None)
 settings.load_profile("hamlet")
+
+# A shell has what it starts behind & ignore interrupts, and processes that tests start and interrupt would do so, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
