@@ -114,7 +114,7 @@ def test_files_are_cut_by_time_and_by_values(text: str, time_points: str, tmp_pa
     assert expected
     kinds = set()
     for slices in (1, 2, 4, 16):
-        shipment = tasks.Shipment(text, "p(x: int) q(x: int)", "policy1", "policy", time_points=time_points)
+        shipment = tasks.PolicyShipment(text, "p(x: int) q(x: int)", "policy1", "policy", time_points=time_points)
         ways = tasks.Input(str(tmp_path), {})
         shares = tasks.shares_of(shipment, ways, ways.open(policy, time_points), slices, None)
         kinds |= {(share.block is not None, share.slicer is not None) for share in shares}
