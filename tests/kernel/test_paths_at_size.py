@@ -7,7 +7,7 @@ import pytest
 from tests.compare_paths import OPERATORS, Reached, absent, compare, different
 from tests.path_cases import KINDS, draw
 
-CASES = 200
+CASES = 120
 
 
 @pytest.mark.slow
