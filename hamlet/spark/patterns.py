@@ -30,9 +30,9 @@ from hamlet.errors import DataError, OptionError, Span, UnsupportedError, Worklo
 from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
 from hamlet.input.csvform import CsvForm
-from hamlet.input.files import columns_of, event_files, matching, open_path
+from hamlet.input.files import columns_of, event_files, matching, may_contain, open_path
 from hamlet.input.files_protocol import Reader
-from hamlet.input.formats import COMPRESSIONS, format_of
+from hamlet.input.formats import format_of
 from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
@@ -353,7 +353,7 @@ def _read(
     ]
     if is_csv and files:
         reader = reader.option("sep", form.of(files[0]))
-        if any(map(_has_quotes, files)):
+        if any(may_contain(each, b'"') for each in files):
             reader = reader.option("multiLine", True)  # else a line break within quotation marks ends a row
     if len(files) < 2:
         return reader.load(listed)
@@ -366,14 +366,6 @@ def _read(
         alike.setdefault(tuple(one.schema.names), []).append(str(Path(one.name).absolute()))
     frames = [reader.load(group) for group in alike.values()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-
-
-def _has_quotes(path: Path) -> bool:
-    """Whether a file of text has quotation marks; nobody looks into what is packed."""
-    if path.suffix.lower() in COMPRESSIONS:
-        return True
-    with path.open("rb") as file:
-        return any(b'"' in block for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def _union(readers: Sequence[Reader]) -> list[str]:

@@ -19,11 +19,11 @@ import hamlet
 from hamlet.checker import EvidenceError
 from hamlet.checker import check as check_evidence
 from hamlet.cli import main
+from hamlet.input.files import may_contain
 from hamlet.input.live.table_lines import Columns, CsvLines
 from hamlet.input.ordering import SortKey
 from hamlet.matching import Matcher
 from hamlet.patterns.match.explain import check
-from hamlet.patterns.match.host import _may_have_nan
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
 TICKS = [
@@ -714,9 +714,9 @@ def test_letters_of_nan_are_found_wherever_a_file_is_cut(tmp_path: Path, monkeyp
     for lead in range(9):
         for word, found in (("NaN", True), ("nAn", True), ("na n", False), ("nnan", True), ("an", False)):
             path.write_text("x" * lead + word + "y")
-            monkeypatch.setattr("hamlet.patterns.match.host._PIECE", 4)
-            assert _may_have_nan(str(path)) is found
-    assert _may_have_nan(str(tmp_path / "t.csv.gz"))
+            monkeypatch.setattr("hamlet.input.files._PIECE", 4)
+            assert may_contain(path, b"nan") is found
+    assert may_contain(tmp_path / "t.csv.gz", b"nan")
 
 
 def test_nan_of_csv_is_null(tmp_path: Path) -> None:

@@ -86,11 +86,9 @@ class Waiting:
                 return None
             if name in self._lengths and kind in (int, float) and not -_LONG < value < _LONG:
                 return None
-            if name == self._type and value in self._queries:
-                return None
             shape.append(name)
             shape.append(kind)
-        return tuple(shape)
+        return None if self._queries and event.get(self._type) in self._queries else tuple(shape)
 
     def _is_small(self, events: Iterable[Any]) -> bool:
         """Whether no condition overflows that computes with the events, or with those and others like them."""

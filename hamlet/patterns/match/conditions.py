@@ -68,17 +68,18 @@ def host_text(clause: Clause, condition: Condition, ordered: Expressions) -> str
     return text
 
 
+def rows_ahead(read: Read, text: str) -> int:
+    """How many rows ahead a part of a condition reads at most."""
+    readings = (read.readings[int(place)] for place in PLACEHOLDER.findall(text))
+    return max((0, *(each.step for each in readings if isinstance(each, Navigation))))
+
+
 def bounds_of(clause: Clause, condition: Condition, ordered: Expressions) -> tuple[str, str] | None:
     """A condition that reads rows ahead, as it is at most and at least where they have not come; None for another."""
     import sqlglot
     from sqlglot import exp
 
     read = condition.read
-
-    def ahead(text: str) -> int:
-        places = (int(place) for place in PLACEHOLDER.findall(text))
-        steps = (each.step for each in map(read.readings.__getitem__, places) if isinstance(each, Navigation))
-        return max(0, *steps, 0)
 
     def bounded(node: Any, most: bool) -> str:
         if isinstance(node, (exp.And, exp.Or)):
@@ -89,11 +90,12 @@ def bounds_of(clause: Clause, condition: Condition, ordered: Expressions) -> tup
         if isinstance(node, exp.Not):
             return f"(NOT {bounded(node.this, not most)})"
         text = node if isinstance(node, str) else node.sql(ordered.dialect)
-        if not ahead(text):
+        ahead = rows_ahead(read, text)
+        if not ahead:
             return f"({text})"
-        return f"(CASE WHEN {ordered.shifted('true', ahead(text))} IS NULL THEN {most} ELSE ({text}) END)"
+        return f"(CASE WHEN {ordered.shifted('true', ahead)} IS NULL THEN {most} ELSE ({text}) END)"
 
-    if not ahead(read.text):
+    if not rows_ahead(read, read.text):
         return None
     node: Any = read.text
     with contextlib.suppress(sqlglot.errors.SqlglotError, RecursionError):
@@ -161,4 +163,5 @@ __all__ = [
     "is_near",
     "names_said",
     "report_said",
+    "rows_ahead",
 ]

@@ -306,10 +306,10 @@ def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str
     if ordered.is_open:
         bounds = {name: bounds_of(meaning.clause, meaning.conditions[name], ordered) for name in texts}
     try:
-        masks = masks_of(ordered, list(texts.values()))
+        masks = masks_of(ordered, [*texts.values(), *(text for each in bounds.values() for text in each or ())])
         for name, each in bounds.items():
             if each is not None:
-                most, least = masks_of(ordered, each).values()
+                most, least = (masks[text] for text in each)
                 masks[texts[name]] = most | (most > least) * np.uint8(2)
     except HostError as error:
         tables = [(meaning.conditions[name].read, _wrong(ordered, text)) for name, text in texts.items()]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from hamlet.errors import DataError, OptionError, UnsupportedError, similar_file
 from hamlet.input.csvfile import NULLS
 from hamlet.input.csvform import CsvForm
-from hamlet.input.files import event_files, matching, open_path, refuse_urls
+from hamlet.input.files import event_files, matching, may_contain, open_path, refuse_urls
 from hamlet.input.formats import COMPRESSIONS, format_of
 from hamlet.input.missing import FileColumns, finding, lacking
 from hamlet.input.ordering import SortKey
@@ -54,7 +54,6 @@ _NARROWER: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = {
     },
     "read_csv": {"VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL))},
 }
-_PIECE = 1 << 22  # bytes of a file that are looked at in one go
 _ALLOWED = (
     "SELECT",
     "CREATE",
@@ -312,7 +311,7 @@ class Host:
             [found] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
             types |= {name: f"TIMESTAMP{'_NS' * bool(nanos)}" for name, nanos in zip(moments, found, strict=True)}
         doubles = [name for name, kind in types.items() if kind == "DOUBLE"]
-        if doubles and _may_have_nan(path):  # NaN is a number to the host, and no value to us
+        if doubles and may_contain(Path(path), b"nan"):  # NaN is a number to the host, and no value to us
             tests = ", ".join(f"bool_or(isnan({quoted(name)}))" for name in doubles)
             [some] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
             types |= {name: "VARCHAR" for name, nan in zip(doubles, some, strict=True) if nan}
@@ -460,20 +459,6 @@ def _reader(path: str) -> str:
     packed = file.suffix.lower() in COMPRESSIONS
     text = Path(file.stem if packed else file.name).suffix.lower() == ".txt"
     return _READERS["csv" if text else format_of(file, None)]
-
-
-def _may_have_nan(path: str) -> bool:
-    """Whether a file of CSV has the letters of NaN anywhere: much sooner told than which values are."""
-    if Path(path).suffix.lower() in COMPRESSIONS:
-        return True
-    with open(path, "rb") as file:
-        before = b""
-        while piece := file.read(_PIECE):
-            piece = piece.lower()
-            if b"nan" in piece or b"nan" in before + piece[:2]:
-                return True
-            before = (before + piece[-2:])[-2:]
-    return False
 
 
 def _raise_bad_row(path: str) -> None:

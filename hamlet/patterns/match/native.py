@@ -14,7 +14,7 @@ import numpy as np
 
 from hamlet.patterns.clause.expressions import NUMBER, Aggregation, Navigation, placeholder
 from hamlet.patterns.clause.tree import Clause
-from hamlet.patterns.match.conditions import PLACEHOLDER, Condition, is_near
+from hamlet.patterns.match.conditions import PLACEHOLDER, Condition, host_text, is_near, rows_ahead
 from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.ordered import SPAN, Expressions, Ordered, UnknownError
 
@@ -180,11 +180,8 @@ class Compiler:
             if not is_near(self.clause, self.condition.variable, reading := self.condition.read.readings[place])
         ]
         if not far:
-            from hamlet.patterns.match.conditions import host_text
-
             read = self.condition.read
-            steps = (each.step for each in map(read.readings.__getitem__, readings) if isinstance(each, Navigation))
-            ahead = max(0, *steps, 0)
+            ahead = rows_ahead(read, text)
             alone = type(read)(text, read.readings, read.expression)
             text = host_text(self.clause, type(self.condition)(self.condition.variable, alone, False), self.ordered)
         else:
