@@ -14,9 +14,9 @@
  * the slots that are read, the slots that are added to, and the planes that the event's own values go into. All reads
  * of a step come before its writes; where no group reads what another one writes, both are done at once (`direct`).
  *
- * The source of the loops, lanes_body.h, is compiled for several instruction sets, each at its own vector width and in
- * a module of its own (_simd_*.pyx), so that they can be compiled side by side. The choice is made at run time (machine.pyx),
- * so that wheels stay portable.
+ * The source of the loops, lanes_body.h and what it includes, is compiled for several instruction sets, each at its own
+ * vector width and in a module of its own, so that they can be compiled side by side. The choice is made at run time
+ * (operators/simd/machine.pyx), so that wheels stay portable.
  */
 #ifndef HAMLET_LANES_H
 #define HAMLET_LANES_H
