@@ -189,6 +189,25 @@ def test_bad_rows(task: str, bad: bytes, monkeypatch: pytest.MonkeyPatch, capfd:
     assert "1 bad rows" in err
 
 
+@pytest.mark.parametrize("types", ["1 2 2", '1 "2" 2', '"1" 2 "2"', "1.5 1 2", "null 1 2"])
+@pytest.mark.parametrize("size", [9, 1 << 20])
+def test_event_types_that_are_integers_are_as_in_a_file(
+    types: str, size: int, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "n.sase").write_text('RETURN COUNT(*) PATTERN SEQ("1" a, "2"+) WITHIN 9 s')
+    lines = [f'{{"time": {at}, "type": {each}}}\n' for at, each in enumerate(types.split())]
+    (folder / "n.jsonl").write_text("".join(lines if "." not in types else lines[1:]))
+    found = []
+    for source in ("n.jsonl", "-"):
+        given(monkeypatch, "".join(lines).encode(), size)
+        assert main(["run", "n.sase", "--input", source, "--output", "-", "--quiet", "--bad-rows", "drop"]) == 0
+        out, err = capfd.readouterr()
+        found.append(out)
+    assert found[0] == found[1]
+    if "." in types:
+        assert "'type' holds double, and event types are text or integers" in err
+
+
 @pytest.mark.parametrize(
     ("task", "line", "said"),
     [

@@ -60,11 +60,14 @@ class Columns:
         Whether times are text in JSON.
     settled : bool
         Whether events have come, and so the time column is known.
+    coded : bool or None
+        Whether event types are integers in JSON, as the first of them is; None before one comes.
     keeps_seconds : bool
         Whether times that begin with whole seconds must go on so, since something is measured in their unit.
     """
 
     written = settled = keeps_seconds = False
+    coded: bool | None = None
 
     def __init__(self, key: SortKey, type_column: str, declared: Mapping[str, pa.DataType] | None = None) -> None:
         self.key = key
@@ -100,6 +103,29 @@ class Columns:
         for field in table.schema:
             if not pa.types.is_null(field.type):
                 self.types[field.name] = field.type
+
+    def with_types(self, table: pa.Table) -> pa.Table:
+        """A good table, its event types as text where they are integers; whether they are is known from then on."""
+        place = table.schema.get_field_index(self.type_column)
+        if place < 0 or self.types.get(self.type_column) != pa.string():
+            return table
+        column = table.column(place)
+        if self.coded is None and column.null_count < len(column):
+            self.coded = pa.types.is_integer(column.type)
+        return table.set_column(place, self.type_column, column.cast(pa.string()))
+
+    def kind_of_types(self, found: pa.DataType) -> pa.DataType:
+        """What the event types of a block are read as, where they look like this; BadLineError where none is."""
+        if not (is_text(found) or pa.types.is_timestamp(found) or pa.types.is_integer(found) or found == pa.null()):
+            raise BadLineError(f"{self.type_column!r} holds {found}, and event types are text or integers")
+        is_coded = pa.types.is_integer(found) if self.coded is None else self.coded
+        return pa.int64() if is_coded else pa.string()
+
+    def in_json(self) -> dict[str, pa.DataType]:
+        """The known types as JSON has them, where event types may be integers, which are taken as their digits."""
+        if self.types.get(self.type_column) != pa.string() or self.coded is False:
+            return self.types
+        return {**self.types, self.type_column: pa.int64() if self.coded else pa.null()}
 
     def check(self, table: pa.Table) -> None:
         """Raise BadLineError where an event has no time, or one of another kind."""
@@ -151,6 +177,7 @@ class JsonLines:
         if table.num_rows != rows:
             raise BadLineError("a line holds several objects")
         self._columns.check(table)
+        table = self._columns.with_types(table)
         self._columns.learn(table)
         return table
 
@@ -169,9 +196,11 @@ class JsonLines:
             for line in block.split(b"\n"):
                 if _LONG_INTEGER.search(line) and (reason := self.reason(line)) is not None:
                     raise BadLineError(reason)
-        known = self._columns.types
+        known, kinds = self._columns.types, self._columns.type_column
         time = self._columns.key.time
         asked = {name: pa.string() if pa.types.is_timestamp(kind) else kind for name, kind in known.items()}
+        if self._columns.coded:
+            asked[kinds] = pa.int64()
         if self._columns.written:
             asked[time] = pa.string()
         elif known.get(time) == FRACTION:
@@ -185,6 +214,8 @@ class JsonLines:
                 fixed = field.name in self._columns.declared or field.name not in asked
                 if not fixed and wide is not None and not pa.types.is_timestamp(wide):
                     asked[field.name] = wide
+            if kinds in found.schema.names and known.get(kinds) == pa.string():
+                asked[kinds] = self._columns.kind_of_types(found.schema.field(kinds).type)
             table = _read_json(block, pa.schema(list(asked.items())))
         place = table.schema.get_field_index(time)
         if place >= 0 and pa.types.is_floating(table.schema.field(place).type):
@@ -245,7 +276,7 @@ class JsonLines:
             found = re.search(rb'"%b"\s*:\s*-?\d+[.eE]' % re.escape(self._columns.key.time.encode()), line)
             if found is not None:
                 return f"{self._columns.key.time!r} has a fraction, and no time before has one; {ALIKE}"
-        if not bad.find(line, 1, self._columns.types):
+        if not bad.find(line, 1, self._columns.in_json()):
             return None
         return bad.dropped.examples[0].removeprefix("line 1: ")
 
