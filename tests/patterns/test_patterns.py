@@ -24,6 +24,7 @@ from hamlet.input.live.table_lines import Columns, CsvLines
 from hamlet.input.ordering import SortKey
 from hamlet.matching import Matcher
 from hamlet.patterns.match.explain import check
+from hamlet.patterns.match.tenant import PatternTenant
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
 TICKS = [
@@ -735,11 +736,12 @@ def test_nan_of_csv_is_null(tmp_path: Path) -> None:
         assert [type(value) for value in rows[0].values()] == [int, float, float, str, type(None)]
 
 
+@pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_nanoseconds_of_text_order_rows(form: str, tmp_path: Path) -> None:
-    """DuckDB by itself reads microseconds of CSV, in which these rows are of one time, and texts of JSON."""
+def test_nanoseconds_of_text_order_rows(form: str, zone: str, tmp_path: Path) -> None:
+    """DuckDB by itself reads microseconds, in which these rows are of one time, and without a zone texts of JSON."""
     digits = {"000000003": "third", "000000001": "first", "000000002": "second", "": "none"}
-    rows = [(f"2026-01-01T00:00:01{tail and '.'}{tail}", name) for tail, name in digits.items()]
+    rows = [(f"2026-01-01T00:00:01{tail and '.'}{tail}{zone}", name) for tail, name in digits.items()]
     lines = (
         [f"{at},{name}" for at, name in rows]
         if form == "csv"
@@ -753,7 +755,35 @@ def test_nanoseconds_of_text_order_rows(form: str, tmp_path: Path) -> None:
     """
     found = hamlet.sql(text, {"t": tmp_path / f"t.{form}"}).table()
     assert found["n"].to_pylist() == ["none", "first", "second", "third"]
-    assert found["seen"].type == pa.timestamp("ns")
+    assert found["seen"].type == pa.timestamp("ns", "UTC" if zone else None)
+
+
+def test_nanoseconds_of_pandas_with_a_zone() -> None:
+    """DuckDB by itself reads them as microseconds."""
+    pandas = pytest.importorskip("pandas")
+    times = pandas.to_datetime([3, 1, 2, None], utc=True).tz_convert("Europe/Berlin")
+    frame = pandas.DataFrame({"ts": times, "again": times, "name": list("cab-")})
+    text = """SELECT * FROM t MATCH_RECOGNIZE (
+        ORDER BY ts MEASURES STRING_AGG(name, '') AS names, LAST(again, 1) AS again
+        PATTERN (a+) DEFINE a AS ts > PREV(ts) OR PREV(ts) IS NULL)"""
+    [row] = hamlet.sql(text, {"t": frame}).rows()
+    assert row["names"] == "abc"
+    assert row["again"].nanosecond == 2
+
+
+def test_a_plus_sign_in_csv_leaves_numbers_whole(tmp_path: Path) -> None:
+    """In a pipe as in a file; a text keeps its sign."""
+    lines = ["ts,v,name", "1,+1,x", "2,,a", '3,"+3",+1', "4,-5,+49", "5,+9223372036854775807,b"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts ALL ROWS PER MATCH PATTERN (a+) DEFINE a AS TRUE)"
+    found = hamlet.sql(text, {"t": tmp_path / "t.csv"}).rows()
+    assert [type(row["v"]) for row in found] == [int, type(None), int, int, int]
+    for blocks in (["\n".join(lines[1:])], lines[1:2] + lines[3:4] + lines[2:3]):
+        parser = CsvLines(PatternTenant(text, "q", {}).known, "t", names=["ts", "v", "name"])
+        tables = [parser.parse(f"{block}\n".encode()) for block in blocks]
+        rows = sorted((row for each in tables for row in each.to_pylist()), key=lambda row: row["ts"])
+        assert [row["v"] for row in rows] == [row["v"] for row in found][: len(rows)]
+    assert rows == found[:3]
 
 
 @pytest.mark.parametrize(("dialect", "half"), [("trino", 3), ("flink", 3), ("duckdb", 3.5), ("oracle", 3.5)])

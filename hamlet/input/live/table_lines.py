@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -62,12 +63,15 @@ class Columns:
         Whether events have come, and so the time column is known.
     coded : bool or None
         Whether event types are integers in JSON, as the first of them is; None before one comes.
+    plus_is_whole : bool
+        Whether numbers of CSV with a plus sign may be integers, as for DuckDB, and are not doubles, as for Arrow.
     keeps_seconds : bool
         Whether times that begin with whole seconds must go on so, since something is measured in their unit.
     """
 
     written = settled = keeps_seconds = False
     coded: bool | None = None
+    plus_is_whole = False
 
     def __init__(self, key: SortKey, type_column: str, declared: Mapping[str, pa.DataType] | None = None) -> None:
         self.key = key
@@ -396,12 +400,14 @@ class CsvLines(Lines):
     def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
         types = {name: EXACT_SECONDS if kind == FRACTION else kind for name, kind in types.items()}
         time = self._columns.key.time
+        has_plus = self._columns.plus_is_whole and b"+" in block
+        whole = [name for name, kind in types.items() if has_plus and kind == pa.int64()]
         table = pa_csv.read_csv(
             as_stream(block),
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self.names),
             parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in block),
             convert_options=pa_csv.ConvertOptions(
-                column_types=dict(types),
+                column_types={**types, **dict.fromkeys(whole, pa.string())},
                 include_columns=[name for name in self.names or () if name],
                 null_values=NULLS,
                 strings_can_be_null=False,
@@ -409,6 +415,12 @@ class CsvLines(Lines):
         )
         for place, field in enumerate(table.schema):
             kind = preferred(field.type)
+            if field.name in whole:
+                table = table.set_column(place, field.name, _whole_numbers(table.column(place)))
+                continue
+            if has_plus and field.name not in types and pa.types.is_floating(kind):
+                with suppress(pa.ArrowInvalid):
+                    return self._read(block, {**types, field.name: pa.int64()})
             if field.name not in types and pa.types.is_timestamp(kind):
                 table = table.set_column(place, field.name, self._columns.lasting(field.name, table.column(place)))
                 continue
@@ -437,6 +449,13 @@ class CsvLines(Lines):
             texts = self._read(block, huge).column(name)
             if pc.any(pc.match_substring_regex(texts, _LONG_FIELD)).as_py():
                 raise BadLineError(f"{name!r} holds an integer of more than 64 bits")
+
+
+def _whole_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Fields of CSV as integers, which may have a plus sign; raises ArrowInvalid where one is none."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    missing = pc.is_in(trimmed, pa.array(NULLS))
+    return pc.replace_substring_regex(pc.if_else(missing, None, trimmed), r"^\+(\d)", r"\1").cast(pa.int64())
 
 
 def header_of(line: bytes, delimiter: str | None, name: str) -> tuple[list[str], str]:

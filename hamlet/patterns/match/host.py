@@ -9,7 +9,7 @@ import importlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
 _MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?"
 _FINE_MOMENT = _MOMENT.replace("6", "9")
+_ZONE = r"( ?[zZ]|[+-]\d\d(:?\d\d)?)"
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+_FINER = {"TIMESTAMP": ("TIMESTAMP_NS", _FINE_MOMENT), _ZONED: ("TIMESTAMPTZ_NS", f"{_FINE_MOMENT}{_ZONE}")}
 _MISSING = ", ".join(f"'{each}'" for each in NULLS)  # in columns of numbers
 _INTEGER, _DECIMAL = r"[+-]?\d+", r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))"
 
@@ -268,8 +271,38 @@ class Host:
         reader = _reader(paths[0])
         if reader == "read_csv":
             return self._reading_csv(paths)
-        whole = f", sample_size = -1, maximum_sample_files = {len(paths)}" if reader == "read_json" else ""
-        return f"{reader}([{', '.join(map(_text, paths))}], union_by_name = true{whole})"
+        named = f"{reader}([{', '.join(map(_text, paths))}], union_by_name = true"
+        if reader != "read_json":
+            return f"{named})"
+        key = "\n".join(paths)
+        if key not in self._readings:
+            self._readings[key] = self._form_of_json(f"{named}, sample_size = -1, maximum_sample_files = {len(paths)}")
+        return self._readings[key]
+
+    def _form_of_json(self, named: str) -> str:
+        """How files of JSON are read: columns of times with a zone that are finer than the host takes them for, so."""
+        types = self.types(f"(FROM {named}))")
+        zoned = {name: kind for name, kind in types.items() if kind == _ZONED}
+
+        def form(changed: Mapping[str, str]) -> str:
+            return f"{named}, columns = {{{_listed({**types, **changed})}}})"
+
+        finer = self._finer(zoned, form) if zoned else {}
+        return form(finer) if finer != zoned else f"{named})"
+
+    def _finer(self, moments: Mapping[str, str], reading: Callable[[Mapping[str, str]], str]) -> dict[str, str]:
+        """The types of columns of times: those of nanoseconds where some are finer than microseconds.
+
+        `reading` says how columns are read as these types.
+        """
+        columns = [(quoted(name), _FINER[kind]) for name, kind in moments.items()]
+        tests = [
+            f"bool_or(regexp_matches({name}, '[.]\\d{{7}}')) AND bool_and({_moment(kind, form)[1].format(name)})"
+            for name, (kind, form) in columns
+        ]
+        [found] = self.rows(f"SELECT {', '.join(tests)} FROM {reading(dict.fromkeys(moments, 'VARCHAR'))}")
+        fine = {name for name, is_fine in zip(moments, found, strict=True) if is_fine}
+        return {name: _FINER[kind][0] if name in fine else kind for name, kind in moments.items()}
 
     def _reading_csv(self, paths: Sequence[str]) -> str:
         """Files of CSV, each by what its header and rows say: by itself the host leaves out rows that do not fit."""
@@ -298,18 +331,12 @@ class Host:
         dates = "".join(f", {name} = {_text(kind)}" for name, kind in formats.items() if kind)
 
         def form(types: Mapping[str, str]) -> str:
-            listed = ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items())
-            return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{listed}}}{dates}"
+            return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{_listed(types)}}}{dates}"
 
         types = {each["name"]: each["type"] for each in columns}
-        moments = [name for name, kind in types.items() if kind == "TIMESTAMP"]
+        moments = {name: kind for name, kind in types.items() if kind in _FINER}
         if moments:  # of which the host forgets what is finer than microseconds
-            types |= dict.fromkeys(moments, "VARCHAR")
-            fine = (f"bool_or(regexp_matches({quoted(name)}, '[.]\\d{{7}}'))" for name in moments)
-            fits = (f"bool_and({_moment('TIMESTAMP_NS', _FINE_MOMENT)[1].format(quoted(name))})" for name in moments)
-            tests = ", ".join(f"{some} AND {every}" for some, every in zip(fine, fits, strict=True))
-            [found] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
-            types |= {name: f"TIMESTAMP{'_NS' * bool(nanos)}" for name, nanos in zip(moments, found, strict=True)}
+            types |= self._finer(moments, lambda texts: f"read_csv({_text(path)}, {form({**types, **texts})})")
         doubles = [name for name, kind in types.items() if kind == "DOUBLE"]
         if doubles and may_contain(Path(path), b"nan"):  # NaN is a number to the host, and no value to us
             tests = ", ".join(f"bool_or(isnan({quoted(name)}))" for name in doubles)
@@ -469,6 +496,11 @@ def _raise_bad_row(path: str) -> None:
         raise DataError(str(error).split("\nhint: --")[0]) from None
 
 
+def _listed(types: Mapping[str, str]) -> str:
+    """Columns and their types, as readers of the host take them."""
+    return ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items())
+
+
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
@@ -490,7 +522,7 @@ def _arrow(name: str, value: Any) -> Any:
     if module == "polars":
         return (value.collect() if hasattr(value, "collect") else value).to_arrow()
     if module == "pandas":
-        return value  # the host reads it itself
+        return _with_nanoseconds(value)
     if module in ("duckdb", "_duckdb"):
         return value.to_arrow_table()
     if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
@@ -504,6 +536,17 @@ def _arrow(name: str, value: Any) -> Any:
         f"table {name!r} is {type(value).__name__}; give Arrow, pandas, polars, a DuckDB relation, a list of dicts "
         "or a path"
     )
+
+
+def _with_nanoseconds(frame: Any) -> Any:
+    """A frame of pandas, which the host reads itself, its times with a zone as Arrow's: else they lose nanoseconds."""
+    zoned = [place for place, kind in enumerate(frame.dtypes) if str(kind).startswith("datetime64[ns, ")]
+    fine = [place for place in zoned if (frame.iloc[:, place].dt.nanosecond.fillna(0) != 0).any()]
+    if fine:
+        frame = frame.copy(deep=False)
+        for place in fine:
+            frame.isetitem(place, frame.iloc[:, place].astype("timestamp[ns, tz=UTC][pyarrow]"))
+    return frame
 
 
 def _table_of(name: str, columns: Mapping[str, Any]) -> pa.Table:
