@@ -87,6 +87,7 @@ class Drawing:
             random.choice(forms)(f"s{number}")
         for _ in range(random.randint(1, 3)):
             self.trigger()
+        self.tuples(Random(f"tuples {self.lines}"))
         return "\n".join(self.lines) + "\n"
 
     # ------------------------------------------------------------------------------------------ outputs
@@ -103,6 +104,13 @@ class Drawing:
         expression = f"if {anchor} then {self.value(kind, scene)} else {self.value(kind, scene)}"
         self.lines.append(f"output {name}{self._type(kind)} := {expression}")
         self.known.append(Known(name, kind, "event", needed))
+
+    def tuples(self, random: Random) -> None:
+        """Outputs of tuples of several types, which nobody reads; drawn apart, as the last of all."""
+        for number in range(random.choice([0, 0, 0, 2, 3])):
+            one, other = random.choices(self.inputs, k=2)
+            pair = f"({one.name}, {other.name})" if random.random() < 0.8 else f"({one.name}, ({other.name}, 0.5))"
+            self.lines.append(f"output tuple{number} := {pair}")
 
     def annotated(self, name: str) -> None:
         """An output with an event-driven pacing that is written."""

@@ -191,7 +191,9 @@ def _takes(kind: pa.DataType, value: Any) -> bool:
         return bool(pa.types.is_float64(kind))
     if isinstance(value, str):
         return bool(pa.types.is_string(kind))
-    return bool(pa.types.is_struct(kind)) and kind.num_fields == len(value)
+    if not pa.types.is_struct(kind) or kind.num_fields != len(value):
+        return False
+    return all(_takes(kind.field(place).type, part) for place, part in enumerate(value))
 
 
 class RowsPart(Part):

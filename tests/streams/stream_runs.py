@@ -45,11 +45,23 @@ def run_files(specification: Specification, events: Sequence[Event]) -> list[Map
 def _run(specification: Specification, events: Any) -> list[Mapping[str, Any]]:
     options: dict[str, Any] = {"missing_columns": "null"} if isinstance(events[0], str) else {}
     try:
-        return list(hamlet.streams.run(specification, events, values=True, time_unit="ns", **options).rows())
+        results = hamlet.streams.run(specification, events, values=True, time_unit="ns", **options)
+        rows: list[Mapping[str, Any]] = results.rows()
+        assert [_value_in(row) for row in results.table().to_pylist()] == [row.get("value") for row in rows]
+        return list(rows)
     except DataError as error:
         if "stream '" not in str(error):
             raise
         raise ArithmeticError(str(error)) from error
+
+
+def _value_in(row: Mapping[str, Any]) -> Any:
+    """The value of a row of a table, which has a column for each type of values."""
+    return next((_tuple(row[name]) for name in row if name.startswith("value") and row[name] is not None), None)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_tuple, value.values())) if isinstance(value, dict) else value
 
 
 def run_pushed(specification: Specification, events: Sequence[Event]) -> list[Mapping[str, Any]]:

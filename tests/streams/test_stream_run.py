@@ -553,6 +553,21 @@ def test_parquet_has_a_column_for_each_type_of_values(tmp_path: Path) -> None:
     assert table["value_tuple"].to_pylist() == [None, {"0": 1, "1": 0.5}]
 
 
+def test_tuples_of_several_types_stay_apart_in_tables() -> None:
+    text = (
+        "input a: Int64  output i := (a, 0.5)  output f @a := (0.75, 1.5)  output n := (a, (a, true))  output s @a := a"
+    )
+    table = run(Specification.parse(text), [{"time": 0, "a": 3}], values=True).table()
+    given = [(row["stream"], [row[each] for each in row if each.startswith("value")]) for row in table.to_pylist()]
+    found = {name: [value for value in values if value is not None] for name, values in given}
+    assert found == {
+        "i": [{"0": 3, "1": 0.5}],
+        "f": [{"0": 0.75, "1": 1.5}],
+        "n": [{"0": 3, "1": {"0": 3, "1": True}}],
+        "s": [3],
+    }
+
+
 def test_disorder_and_standard_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
