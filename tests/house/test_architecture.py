@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +50,13 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+def nodes_of(path: Path, words: Iterable[str]) -> Iterator[Any]:
+    """The nodes of a file; none of one without any of these words, which need not be parsed."""
+    text = path.read_text(encoding="utf-8")
+    if any(word in text for word in words):
+        yield from ast.walk(ast.parse(text, filename=str(path)))
+
+
 def only_typed(node: ast.AST) -> bool:
     """Whether this is a block that only type checkers read."""
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
@@ -79,11 +88,15 @@ def cython_imports(path: Path) -> Iterator[tuple[int, str]]:
             yield line, name
 
 
-def all_imports() -> Iterator[tuple[Path, int, str]]:
-    for path in python_files("hamlet", "optimizer", "datasets", "bench", "tests"):
-        yield from ((path.relative_to(ROOT), line, name) for line, name in python_imports(path))
-    for path in cython_files():
-        yield from ((path.relative_to(ROOT), line, name) for line, name in cython_imports(path))
+@functools.cache
+def all_imports() -> tuple[tuple[Path, int, str], ...]:
+    python = [
+        (path, found)
+        for path in python_files("hamlet", "optimizer", "datasets", "bench", "tests")
+        for found in python_imports(path)
+    ]
+    cython = [(path, found) for path in cython_files() for found in cython_imports(path)]
+    return tuple((path.relative_to(ROOT), *found) for path, found in [*python, *cython])
 
 
 def listed(offences: list[str]) -> str:
@@ -176,7 +189,7 @@ def test_only_the_command_line_prints() -> None:
     for path in python_files("hamlet", "optimizer"):
         if path.relative_to(ROOT).parts[:2] == ("hamlet", "cli"):
             continue
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path, ["print", "stdout", "stderr"]):
             prints = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
             streams = (
                 isinstance(node, ast.Attribute)
@@ -192,11 +205,12 @@ def test_only_the_command_line_prints() -> None:
 def test_readers_of_text_get_no_object_of_python() -> None:
     """Arrow's threads may outlive what is wrong with a text, and the interpreter."""
     offences = []
+    readers = {"read_csv", "open_csv", "read_json", "open_json"}
     for path in python_files("hamlet"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path, readers):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
-            if node.func.attr in {"read_csv", "open_csv", "read_json", "open_json"}:
+            if node.func.attr in readers:
                 first = ast.unparse(node.args[0])
                 if first not in {"self.name", "stream"} and not first.startswith("as_stream("):
                     offences.append(f"{path.relative_to(ROOT)}:{node.lineno} reads {first}")
@@ -210,7 +224,7 @@ def test_no_pandas_anywhere() -> None:
     """
     offences = [f"{path}:{line} imports {name}" for path, line, name in all_imports() if name.split(".")[0] == "pandas"]
     for path in python_files("hamlet", "optimizer", "datasets", "bench", "tests"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path, PANDAS_METHODS):
             used = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
             if used in PANDAS_METHODS and (path.relative_to(ROOT).as_posix(), used) not in PANDAS_FOR_USERS:
                 offences.append(f"{path.relative_to(ROOT)}:{node.lineno} uses {used}")
