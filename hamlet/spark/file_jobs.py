@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.engine.where import chosen_events
 from hamlet.input.events import EventSource, open_events
-from hamlet.output.place import check_beside, staged
+from hamlet.output.place import check_beside
 from hamlet.planner.workload import Workload
 from hamlet.policies import Policy
 from hamlet.runtime.definitions import READING, ZONED
@@ -25,13 +24,11 @@ from hamlet.runtime.options import takes
 from hamlet.spark import patterns, policies, specifications
 from hamlet.spark.batch import destination
 from hamlet.spark.continuous import QuerySink, query_work
-from hamlet.spark.counters import events_seen, stats_of, summed
 from hamlet.spark.findings import of_stream
 from hamlet.spark.following import Prepare, Prepared, followed
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.layers import Done, is_layered
 from hamlet.spark.online import QueryWork
 from hamlet.spark.options import (
     Batch,
@@ -42,10 +39,9 @@ from hamlet.spark.options import (
     SubmitStreamOptions,
     job_of,
 )
-from hamlet.spark.output import written
-from hamlet.spark.query_batch import measured, partial_rows, submit_layers, told, tracing
+from hamlet.spark.query_batch import submit_batch
 from hamlet.spark.scaling import Plan, files_read
-from hamlet.spark.session import session, translated, watched
+from hamlet.spark.session import session, translated
 from hamlet.spark.told import Telling
 from hamlet.streams import Specification
 
@@ -160,7 +156,7 @@ def _submit_queries(
 ) -> dict[str, Any]:
     began = time.perf_counter()
     chosen = job_of(Batch, Options, options)
-    sources, progress = sources_of(source), chosen.progress
+    sources = sources_of(source)
     paths = [str(path) for path in map(local_path, sources) if path is not None]
     place = destination(output, chosen, paths)
     for name, beside in (("--report", chosen.report), ("--trace", chosen.trace)):
@@ -173,40 +169,13 @@ def _submit_queries(
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
 
         about = JobReport(workload, sources, chosen)
-    choice = chosen.choice
     events = opened(sources, workload, chosen)
     with session(chosen.master) as spark, translated():
-        context = spark.sparkContext
         stages = Stages(())
         stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
         chosen = replace(chosen, run=for_columns(chosen.run, read.events.names))
-        if is_layered(workload):
-            return _logged(submit_layers(workload, read, chosen, place, traced, about, stages, began))
-        job = Job(workload, read.events, chosen.run, chosen.partitions, ", ".join(sources))
-        stats = stats_of(context)
-        if not choice.is_all or about is not None:
-            job.look(choice, stats, watch=about is not None)
-        decision, keys = measured(job, read, chosen, stages)
-        with contextlib.ExitStack() as held:
-            if traced is not None:
-                held.enter_context(tracing(job, *traced))
-            rows = partial_rows(job, decision, stats, held)
-            asked = contextlib.nullcontext() if about is None else about.computing(context)
-            with stages.measured("compute"), asked, watched(context, "counting trends", progress):
-                total = rows.count()
-            with stages.measured("write"), staged(*place) as fresh, watched(context, "writing", progress):
-                files = written(job, rows, total, fresh, chosen.output_format)
-            seen = read.rows if choice.is_all else events_seen(stats.value)
-            counters = summed(stats.value, job.partitions if decision.cut is None else 0)
-            counters |= {"events": seen, "products": decision.stats, "semijoin": keys}
-            done = [Done(job, rows, stats)]
-            found = told(workload, read, done, stats, counters, files, [], chosen, about, stages, began)
-    return _logged(found)
-
-
-def _logged(found: dict[str, Any]) -> dict[str, Any]:
-    """What a job counted; what it found goes to the log."""
+        found = submit_batch(workload, ", ".join(sources), read, chosen, place, traced, about, stages, began)
     for each in found["warnings"]:
         _LOG.warning(each)
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -24,10 +23,10 @@ from hamlet.output.result import Results
 from hamlet.parallel.run import rows_alone
 from hamlet.planner.workload import Workload
 from hamlet.runtime.definitions import ZONED
-from hamlet.spark.counters import noted_of, tallies_of
+from hamlet.spark.counters import tallies_of
 from hamlet.spark.events import engine_batches
 from hamlet.spark.job import Job
-from hamlet.spark.layers import Done
+from hamlet.spark.layers import Done, noted_by
 from hamlet.spark.tasks import Noted
 from hamlet.spark.told import Told
 
@@ -109,15 +108,14 @@ def of_stream(workload: Workload, job: Job, told: Told, again: Callable[[], Even
     return list(dict.fromkeys([*([] if doubt is None else [doubt]), *found]))
 
 
-def of_layers(done: Sequence[Done], names: Sequence[str]) -> tuple[Noted, list[Tally]]:
-    """What the events of the jobs of a workload in layers have shown, and their rows, by the queries' names."""
+def of_units(done: Sequence[Done], names: Sequence[str]) -> tuple[Noted, list[Tally]]:
+    """What the events of the units of a workload have shown, and their rows, by the queries' names."""
     rows: dict[str, Tally] = {}
     for each in done:
         own = sorted(each.job.compiled.queries, key=lambda query: query.analysed.index)
         found = tallies_of(each.stats.value, len(own))
         rows |= {query.name: tally for query, tally in zip(own, found, strict=True)}
-    noted = reduce(Noted.plus, (noted_of(each.stats.value) for each in done), Noted())
-    return noted, [rows[name] for name in names]
+    return noted_by(done), [rows[name] for name in names]
 
 
 def unit_notes(schema: Schema, noted: Noted) -> list[str]:

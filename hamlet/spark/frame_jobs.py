@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -21,12 +21,12 @@ from hamlet.policies.options import OnlineOptions
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import check_choice, made_of, takes
 from hamlet.spark.continuous import closed, frame_of, query_frame, query_work
-from hamlet.spark.counters import noted_of, stats_of, summed, tallies_of
+from hamlet.spark.counters import stats_of
 from hamlet.spark.counts import as_numbers
-from hamlet.spark.findings import of_layers, of_stream, warnings_of
+from hamlet.spark.findings import of_stream, of_units, warnings_of
 from hamlet.spark.frames import events_of
 from hamlet.spark.job import Job
-from hamlet.spark.layers import chosen_events, is_layered, layers, union_of
+from hamlet.spark.layers import Done, chosen_events, counters_of, is_layered, layers, union_of
 from hamlet.spark.look import Choice
 from hamlet.spark.options import PRODUCTS, Products, check_partitions
 from hamlet.spark.patterns import sql
@@ -137,36 +137,36 @@ def run(
         if is_layered(workload_of(workload)):
             given = chosen_events(workload, given, chosen, choice)
             done = list(layers(workload, given, chosen, partitions, balance=balance))
-            found = union_of(done, workload.names)
-            if lazy:
-                return cast(ResultFrame, found)
-            found = found.localCheckpoint(eager=True)
-            noted, tallies = of_layers(done, workload.names)
-            said = warnings_of(workload, done[0].job, noted, tallies)
-            return _told(found, dict(noted.paths) | {"rows": sum(each.rows for each in tallies)}, said, began)
-        job = Job(workload, given, chosen, partitions)
-        if not choice.is_all:
-            job.look(choice)
-        stats = None if lazy else stats_of(events.sparkSession.sparkContext)
-        cut = decided(job, products).cut
-        if balance and cut is None:
-            job.measure(balance=True, semijoin=False)  # a DataFrame may give other rows when it is computed again
-        rows = None
-        if cut is not None:
-            found = made(job, cut, stats)
-            found = found if lazy else found.localCheckpoint(eager=True)
-            rows = put_together(job, cut, found, stats, held=not lazy)
-        results = job.results(rows, stats=stats)
-        if stats is None:
+            results = union_of(done, workload.names)
+        else:
+            job = Job(workload, given, chosen, partitions)
+            if not choice.is_all:
+                job.look(choice)
+            stats = None if lazy else stats_of(events.sparkSession.sparkContext)
+            cut = decided(job, products).cut
+            if balance and cut is None:
+                job.measure(balance=True, semijoin=False)  # a DataFrame may give other rows when it is computed again
+            rows = None
+            if cut is not None:
+                maps = made(job, cut, stats)
+                maps = maps if lazy else maps.localCheckpoint(eager=True)
+                rows = put_together(job, cut, maps, stats, held=not lazy)
+            results = job.results(rows, stats=stats)
+            done = [] if stats is None else [Done(job, results, stats, job.partitions if cut is None else 0)]
+        if lazy:
             return cast(ResultFrame, results)
-        results = results.localCheckpoint(eager=True)
-        tallies = tallies_of(stats.value, len(workload.names))
-        counters = summed(stats.value, job.partitions if cut is None else 0)
-        said = warnings_of(workload, job, noted_of(stats.value), tallies, events=counters.get("events"))
+        found = cast(ResultFrame, results.localCheckpoint(eager=True))
+        noted, tallies = of_units(done, workload.names)
+        counters = counters_of(done)
+        said = warnings_of(workload, done[0].job, noted, tallies, events=counters.get("events"))
         if chosen.count_type == "auto":
-            results, notes = as_numbers(results, job.columns)
-            said += notes
-    return _told(results, counters | {"rows": sum(each.rows for each in tallies)}, said, began)
+            numbers, notes = as_numbers(found, [columns for each in done for columns in each.job.columns])
+            found, said = cast(ResultFrame, numbers), said + notes
+    found.stats = counters | {"rows": sum(each.rows for each in tallies), "seconds": time.perf_counter() - began}
+    found.warnings = tuple(said)
+    for each in said:
+        _LOG.warning(each)
+    return found
 
 
 def stream(work: Any, events: Any, **options: Any) -> DataFrame:
@@ -280,13 +280,3 @@ def _kind(events: object) -> str:
     """What an object is, for a message: ``pandas DataFrame``, ``list``."""
     package = type(events).__module__.partition(".")[0]
     return type(events).__name__ if package == "builtins" else f"{package} {type(events).__name__}"
-
-
-def _told(frame: DataFrame, stats: dict[str, Any], warnings: Sequence[str], began: float) -> ResultFrame:
-    """A DataFrame of results with what the job counted and found."""
-    found = cast(ResultFrame, frame)
-    found.stats = stats | {"seconds": time.perf_counter() - began}
-    found.warnings = tuple(warnings)
-    for each in warnings:
-        _LOG.warning(each)
-    return found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
@@ -33,14 +35,15 @@ from hamlet.language.query import AttributeType
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
 from hamlet.output.tables import result_schema
+from hamlet.parallel.time.mapped import added
 from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
 from hamlet.planner.unordered_rows import ORDER, RANK, ROW, end_of
 from hamlet.planner.workload import Workload
-from hamlet.spark.counters import Stats, stats_of
+from hamlet.spark.counters import Stats, noted_of, stats_of, summed
 from hamlet.spark.frames import Events, events_of, named, quoted
 from hamlet.spark.job import Job, looked
 from hamlet.spark.look import Choice
-from hamlet.spark.tasks import Shipment
+from hamlet.spark.tasks import Noted, Shipment
 
 _WHOLE = "try_cast({} AS BIGINT)"  # NULL where an integer needs more than 64 bits
 
@@ -53,18 +56,43 @@ class Done:
     ----------
     job : Job
     rows : DataFrame
-        Partial rows, kept.
+        Partial rows, kept; where these are not needed once more, result rows.
     stats : Accumulator of Stats
         What its tasks count.
+    slices : int
+        At least so many there are.
     """
 
     job: Job
     rows: DataFrame
     stats: Accumulator[Stats]
+    slices: int
 
     def results(self) -> DataFrame:
         """Its result rows."""
         return self.job.results(self.rows, stats=self.stats)
+
+
+def counters_of(done: Sequence[Done]) -> dict[str, Any]:
+    """The counters of all units together (`hamlet.spark.counters.summed`).
+
+    Events and slices are those of the first unit, which reads nothing but the input.
+    """
+    found: dict[str, Any] = {}
+    for each in done:
+        for name, count in summed(each.stats.value, each.slices).items():
+            if name in ("events", "slices"):
+                found.setdefault(name, count)
+            elif name in ("largest_count_bits", "matched_events"):
+                found[name] = max(found.get(name, 0), count)
+            else:
+                found = added(found, {name: count})
+    return found
+
+
+def noted_by(done: Sequence[Done]) -> Noted:
+    """What the events of all units have shown."""
+    return reduce(Noted.plus, (noted_of(each.stats.value) for each in done), Noted())
 
 
 def is_layered(workload: Workload) -> bool:
@@ -174,7 +202,7 @@ def layers(
             (traced / f"unit={number}").mkdir()
             job.trace_to(traced / f"unit={number}")
         stats = stats_of(events.sparkSession.sparkContext)
-        done = Done(job, job.partial(stats).localCheckpoint(eager=True), stats)
+        done = Done(job, job.partial(stats).localCheckpoint(eager=True), stats, job.partitions)
         for query in job.compiled.queries:
             if query.name in asked:
                 columns[query.name] = result_columns(query, job.schema)

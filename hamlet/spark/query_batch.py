@@ -1,14 +1,13 @@
-"""The steps of a batch job that `hamlet.spark.submit` takes between opening its input and writing its output."""
+"""What `hamlet.spark.submit` does for a workload between opening its input and saying what it has done."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark import StorageLevel
+from pyspark import SparkContext, StorageLevel
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
@@ -17,16 +16,15 @@ from hamlet.findings import Tally
 from hamlet.output.place import staged
 from hamlet.planner.workload import Workload
 from hamlet.spark.batch import Place
-from hamlet.spark.counters import Stats, events_seen, noted_of, stats_of, summed
+from hamlet.spark.counters import Stats, events_seen, stats_of
 from hamlet.spark.findings import unit_notes, warnings_of
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
-from hamlet.spark.layers import Done, chosen_events, layers
+from hamlet.spark.layers import Done, chosen_events, counters_of, is_layered, layers, noted_by
 from hamlet.spark.options import Batch
 from hamlet.spark.output import written
 from hamlet.spark.products import Decision, decided, made, put_together
 from hamlet.spark.session import at_the_end, watched
-from hamlet.spark.tasks import Noted
 
 if TYPE_CHECKING:
     from hamlet.spark.report import JobReport
@@ -75,21 +73,19 @@ def partial_rows(job: Job, decision: Decision, stats: Accumulator[Stats], held: 
 
 
 @contextlib.contextmanager
-def tracing(job: Job, place: Path, shown: str) -> Iterator[None]:
-    """Have the job's tasks write their records of bursts; the folder is in its place when the block has ended well.
+def tracing(place: Path, shown: str) -> Iterator[Path]:
+    """A folder for the records of bursts that tasks write; it is in its place when the block has ended well.
 
     Parameters
     ----------
-    job : Job
     place : pathlib.Path
         As `check_destination` gives it.
     shown : str
         The place as the user wrote it.
     """
     with staged(place, shown) as folder:
-        job.trace_to(folder)
-        yield
-        for unfinished in folder.glob(".part-*"):  # of a task that was killed
+        yield folder
+        for unfinished in folder.rglob(".part-*"):  # of a task that was killed
             unfinished.unlink()
 
 
@@ -108,8 +104,9 @@ _REASON = "queries ask about the rows of other queries"
 NO_SEMIJOIN = f"--semijoin on has no effect: no events are left behind before the shuffle, since {_REASON}"
 
 
-def submit_layers(
+def submit_batch(
     workload: Workload,
+    source: str,
     read: Loaded,
     options: Batch,
     place: Place,
@@ -118,101 +115,86 @@ def submit_layers(
     stages: Stages,
     began: float,
 ) -> dict[str, Any]:
-    """Compute and write the units of queries that ask about the rows of others, a job and folders of results for each.
+    """Compute and write a workload: its units one after the other, each a job, with folders of results of its own.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : str
+        What the input is called in messages.
+    read : Loaded
+    options : Batch
+    place, traced : (Path, str)
+        Where the results go, and the records of bursts, if any.
+    about : JobReport, optional
+    stages : Stages
+    began : float
+        When the job began, by ``time.perf_counter``.
 
     Returns
     -------
     dict
-        As of `hamlet.spark.submit`; the counters are those of all units together, ``slices`` those of the first one.
+        As of `hamlet.spark.submit`.
     """
     context = read.events.frame.sparkSession.sparkContext
-    stats = stats_of(context)
-    choice, watch = options.choice, about is not None
-    events = chosen_events(workload, read.events, options.run, choice, stats, watch=watch)
+    looked = stats_of(context)  # what those tasks count that look at all events
+    watch = about is not None
+    decision, keys, notes = Decision(None, _REASON), dict[str, int](), list[str]()
     with contextlib.ExitStack() as held:
-        records = None if traced is None else held.enter_context(staged(*traced))
+        records = None if traced is None else held.enter_context(tracing(*traced))
+        if is_layered(workload):
+            events = chosen_events(workload, read.events, options.run, options.choice, looked, watch=watch)
+            units = layers(workload, events, options.run, options.partitions, balance=options.balance, traced=records)
+            notes += [NO_SEMIJOIN] if options.semijoin == "on" else []
+        else:
+            job = Job(workload, read.events, options.run, options.partitions, source)
+            if watch or not options.choice.is_all:
+                job.look(options.choice, looked, watch=watch)
+            decision, keys = measured(job, read, options, stages)
+            if records is not None:
+                job.trace_to(records)
+            stats = stats_of(context)
+            unit = Done(job, partial_rows(job, decision, stats, held), stats, job.partitions if not decision.cut else 0)
+            units = iter([unit])
+        computed = _computed(units, options, about, context)
         done: list[Done] = []
         files: dict[str, Any] = {"rows": 0, "infinite_values": 0, "notes": []}
         tallies: dict[str, Tally] = {}
-        with (
-            stages.measured("compute"),
-            staged(*place) as fresh,
-            watched(context, "counting trends", options.progress),
-        ):
-            for each in layers(
-                workload, events, options.run, options.partitions, balance=options.balance, traced=records
-            ):
-                own = written(each.job, each.rows, each.rows.count(), fresh, options.output_format)
+        with staged(*place) as fresh:
+            for each, total in stages.measured_steps("compute", computed):
+                with stages.measured("write"), watched(context, "writing", options.progress):
+                    own = written(each.job, each.rows, total, fresh, options.output_format)
                 tallies |= dict(zip(each.job.shipment.workload.names, own.pop("tallies"), strict=True))
                 files = {name: files[name] + own[name] for name in files}
                 done.append(each)
-        for unfinished in records.glob("*/.part-*") if records is not None else ():  # of a task that was killed
-            unfinished.unlink()
-        seen = read.rows if choice.is_all else events_seen(stats.value)
-        files |= {"tallies": [tallies[name] for name in workload.names]}
-        counters = _together(done) | {"products": {"used": False, "reason": _REASON}}
-        notes = [NO_SEMIJOIN] if options.semijoin == "on" else []
-        return told(
-            workload, read, done, stats, {**counters, "events": seen}, files, notes, options, about, stages, began
-        )
-
-
-def told(
-    workload: Workload,
-    read: Loaded,
-    done: Sequence[Done],
-    looked: Accumulator[Stats],
-    counters: dict[str, Any],
-    files: dict[str, Any],
-    notes: Sequence[str],
-    options: Batch,
-    about: JobReport | None,
-    stages: Stages,
-    began: float,
-) -> dict[str, Any]:
-    """What `hamlet.spark.submit` returns, and its page.
-
-    Parameters
-    ----------
-    done : sequence of Done
-        The units of the workload, one where no query asks about the rows of another.
-    looked : Accumulator
-        What those tasks have counted that look at all events.
-    counters : dict
-    files : dict
-        Of `hamlet.spark.output.written`.
-    notes : sequence of str
-        Further ones, which come first.
-    """
-    job, progress = done[0].job, options.progress
-    context = read.events.frame.sparkSession.sparkContext
-    noted = reduce(Noted.plus, (noted_of(each.stats.value) for each in done), Noted())
-    tallies = files.pop("tallies")
-    if read.left_out is not None and (skipped := read.left_out.sentence()) is not None:
-        counters["row_groups"] = {"all": read.left_out.all, "skipped": read.left_out.skipped()}
-        notes = [skipped, *notes]
-    files["notes"] = [*notes, *unit_notes(job.schema, noted), *files["notes"]]
-    found = {**noted.paths, **counters, **files, "stages": stages.seconds}
-    with watched(context, "looking for what never occurs", progress):
-        said = warnings_of(workload, job, noted, tallies, read.schema, counters["events"])
-        found["warnings"] = [*read.notes, *said]
-    if about is not None:
-        with watched(context, "drawing", progress):
-            about.write(done, looked.value, found, began)
+        seen = read.rows if options.choice.is_all else events_seen(looked.value)
+        counters = {**counters_of(done), "events": seen, "products": decision.stats, "semijoin": keys}
+        skipped = None if read.left_out is None else read.left_out.sentence()
+        if read.left_out is not None and skipped is not None:
+            counters["row_groups"] = {"all": read.left_out.all, "skipped": read.left_out.skipped()}
+            notes.insert(0, skipped)
+        first, noted = done[0].job, noted_by(done)
+        files["notes"] = [*notes, *unit_notes(first.schema, noted), *files["notes"]]
+        found = {**counters, **files, "stages": stages.seconds}
+        with watched(context, "looking for what never occurs", options.progress):
+            in_order = [tallies[name] for name in workload.names]
+            said = warnings_of(workload, first, noted, in_order, read.schema, counters["events"])
+            found["warnings"] = [*read.notes, *said]
+        if about is not None:
+            with watched(context, "drawing", options.progress):
+                about.write(done, looked.value, found, began)
     return found
 
 
-def _together(done: Sequence[Done]) -> dict[str, Any]:
-    """The counters of all units together."""
-    found: dict[str, Any] = {}
-    for each in done:
-        for name, count in summed(each.stats.value, each.job.partitions).items():
-            if name == "slices":
-                found.setdefault(name, count)
-            elif name in ("operators", "features"):
-                continue  # added up with what else tasks have noted
-            elif name in ("largest_count_bits", "matched_events"):
-                found[name] = max(found.get(name, 0), count)
-            else:
-                found[name] = found.get(name, 0) + count
-    return found
+def _computed(
+    units: Iterator[Done], options: Batch, about: JobReport | None, context: SparkContext
+) -> Iterator[tuple[Done, int]]:
+    """The units, each when it is computed, and how many partial rows it has."""
+    while True:
+        with watched(context, "counting trends", options.progress):
+            unit = next(units, None)
+            if unit is None:
+                return
+            with contextlib.nullcontext() if about is None else about.computing(context):
+                total = unit.rows.count()
+        yield unit, total

@@ -453,3 +453,25 @@ def test_queries_about_rows_beside_an_order_column(spark: SparkSession) -> None:
     expected = oracle.evaluate(parse(text), events, order_column="o")
     assert {row["query"] for row in expected} == set(workload.names)
     assert sorted(map(repr, rows)) == sorted(map(repr, expected))
+
+
+def test_queries_about_rows_have_the_counters_and_numbers_of_other_jobs(spark: SparkSession, tmp_path: Path) -> None:
+    text = """
+        s: RETURN k, COUNT(*) AS n PATTERN SEQ(A+, B) GROUP-BY k WITHIN 5 s;
+        t: RETURN k, COUNT(*) AS n, SUM(A.v) AS total PATTERN SEQ(A+, B) GROUP-BY k WITHIN 5 s;
+        more: RETURN k, COUNT(*) AS m PATTERN s+ GROUP-BY k WITHIN 50 s"""
+    events = [{"time": time, "type": "AB"[time // 2 % 2], "k": time % 2, "v": time} for time in range(90)]
+    workload = hamlet.Workload.parse(text)
+    expected = hamlet.run(workload, events)
+    frame = hamlet.spark.run(workload, spark.createDataFrame(events), partitions=2)
+    assert {
+        field.name: field.dataType.simpleString() for field in frame.schema if field.name in ("n", "total", "m")
+    } == ({"n": "bigint", "total": "bigint", "m": "bigint"})
+    source = tmp_path / "e.parquet"
+    pq.write_table(pa.Table.from_pylist(events), source)
+    files = hamlet.spark.submit(workload, str(source), str(tmp_path / "out"), partitions=2)
+    for stats in (frame.stats, files):
+        assert stats["rows"] == len(expected.rows()) > 0
+        for name in ("events", "matched_events"):
+            assert stats[name] == expected.stats[name]
+        assert stats["features"]["merged_queries"] == expected.stats["features"]["merged_queries"] == 1
