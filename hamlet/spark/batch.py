@@ -22,7 +22,7 @@ from hamlet.errors import UnsupportedError
 from hamlet.findings import Seen
 from hamlet.output.columnar import folder_of, write_part
 from hamlet.output.place import check_destination, staged
-from hamlet.spark.continuous import COUNTS, Sink, packets_of, written
+from hamlet.spark.continuous import COUNTS, Sink, packets_of
 from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import Once
 from hamlet.spark.session import guarded, watched
@@ -159,7 +159,6 @@ def _closed(slice: int, rows: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def written_slices(sink: Sink, rows: DataFrame, place: Place) -> tuple[int, int]:
     """Write what slices decide, a file each; gives how many events there were, and rows."""
     with staged(*place) as fresh:
-        for name in sink.folders:
-            (fresh / name).mkdir()
-        counts = written(sink, fresh, "", rows)
+        sink.prepare(fresh)
+        counts = sink.written(fresh, "", rows)
     return counts.events, counts.rows

@@ -21,8 +21,8 @@ from __future__ import annotations
 import importlib.util
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -253,6 +253,23 @@ def query_frame(job: Job, work: QueryWork, telling: Telling) -> DataFrame:
 # ----------------------------------------------------------------------------------------------------- files
 
 
+@dataclass(frozen=True)
+class Counts:
+    """What there was to count where rows are written.
+
+    Attributes
+    ----------
+    rows, events, late_events : int
+    loads : mapping of int to int
+        Events that cells were given.
+    """
+
+    rows: int
+    events: int = 0
+    late_events: int = 0
+    loads: Mapping[int, int] = field(default_factory=dict)
+
+
 class Sink:
     """Where the rows of a continuous job become files.
 
@@ -269,6 +286,17 @@ class Sink:
         """Make the folders."""
         for name in self.folders:
             (folder / name).mkdir(parents=True, exist_ok=True)
+
+    def written(self, folder: Path, head: str, frame: DataFrame) -> Counts:
+        """Write rows of `CLOSED` into the folders, as files ``part-<head><task>``."""
+        write = partial(_write_part, self, str(folder), head)
+        form = "rows long, events long, late_events long, loads map<int,long>"
+        counts = mapped(self.spread(frame), write, form).collect()
+        loads: Counter[int] = Counter()
+        for each in counts:
+            loads.update(each["loads"])
+        rows, events, late = (sum(each[place] for each in counts) for place in range(3))
+        return Counts(rows, events, late, loads)
 
     def spread(self, frame: DataFrame) -> DataFrame:
         """What a micro-batch decides, in the tasks that write it."""
@@ -382,7 +410,7 @@ class Written:
     ----------
     batches, events, late_events, rows : int
         Of this run.
-    loads : dict of int to int
+    loads : mapping of int to int
         Events that cells were given in the last micro-batch.
     balance : callable, optional
         Hears of these when a micro-batch is written.
@@ -393,8 +421,8 @@ class Written:
     def __init__(self, sink: Sink, folder: Path, first: int = 0) -> None:
         self._sink, self._folder, self.first = sink, folder, first
         self.batches = self.events = self.late_events = self.rows = 0
-        self.loads: dict[int, int] = {}
-        self.balance: Callable[[int, dict[int, int]], bool] | None = None
+        self.loads: Mapping[int, int] = {}
+        self.balance: Callable[[int, Mapping[int, int]], bool] | None = None
         self.moved = False
 
     def take(self, frame: DataFrame, batch: int) -> None:
@@ -410,54 +438,20 @@ class Written:
         self.moved = self.balance is not None and self.balance(batch, self.loads)
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What the tasks that write rows of `CLOSED` have counted.
-
-    Attributes
-    ----------
-    events, late_events, rows : int
-    loads : dict of int to int
-        Events that cells were given.
-    """
-
-    events: int
-    late_events: int
-    rows: int
-    loads: dict[int, int]
-
-
 def _write_batch(sink: Sink, folder: Path, frame: DataFrame, batch: int) -> Counts:
     """Write the rows of a micro-batch, in place of what an earlier attempt at it has left."""
-    beside = folder / f".batch-{batch:08}"
+    beside = folder / f".batch-{batch:08}-{sink.folders[0]}"  # the queries of a text have batches of their own
     shutil.rmtree(beside, ignore_errors=True)
     for name in sink.folders:
         (beside / name).mkdir(parents=True)
-    counts = written(sink, beside, f"{batch:08}-", frame)
+    counts = sink.written(beside, f"{batch:08}-", frame)
     for name in sink.folders:
-        put_in_place((beside / name).glob("part-*"), folder / name, f"part-{batch:08}-")
+        for old in (folder / name).glob(f"part-{batch:08}-*"):
+            old.unlink()
+        for fresh in (beside / name).glob("part-*"):
+            fresh.replace(folder / name / fresh.name)
     shutil.rmtree(beside, ignore_errors=True)
     return counts
-
-
-def put_in_place(files: Iterable[Path], folder: Path, head: str) -> None:
-    """Move the files of a micro-batch, whose names begin so, to where an earlier attempt at it may have left some."""
-    for old in folder.glob(f"{head}*"):
-        old.unlink()
-    for fresh in files:
-        fresh.replace(folder / (head + fresh.name.removeprefix(head).removeprefix("part-")))
-
-
-def written(sink: Sink, folder: Path, head: str, frame: DataFrame) -> Counts:
-    """Write rows of `CLOSED` into the folders of a sink, as files ``part-<head><task>``."""
-    write = partial(_write_part, sink, str(folder), head)
-    form = "events long, late_events long, rows long, loads map<int,long>"
-    counts = mapped(sink.spread(frame), write, form).collect()
-    events, late, rows = (sum(each[place] for each in counts) for place in range(3))
-    loads: Counter[int] = Counter()
-    for each in counts:
-        loads.update(each["loads"])
-    return Counts(events, late, rows, dict(loads))
 
 
 def _write_part(sink: Sink, folder: str, head: str, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -475,6 +469,6 @@ def _write_part(sink: Sink, folder: str, head: str, batches: Batches) -> Iterato
             yield each
 
     rows = sink.write(folder, f"{head}{task_number():05}", counted())
-    found = [pa.array([each]) for each in (events, late, rows)]
+    found = [pa.array([each]) for each in (rows, events, late)]
     given = pa.array([list(loads.items())], pa.map_(pa.int32(), pa.int64()))
-    yield pa.RecordBatch.from_arrays([*found, given], ["events", "late_events", "rows", "loads"])
+    yield pa.RecordBatch.from_arrays([*found, given], ["rows", "events", "late_events", "loads"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -314,13 +314,13 @@ class _Balance:
         self.layout, self.shares = layout, {}
         self._work = work if isinstance(work, TimedWork) and work.reach is not None else None
 
-    def look(self, batch: int, loads: dict[int, int]) -> bool:
+    def look(self, batch: int, loads: Mapping[int, int]) -> bool:
         """Whether cells are to be moved after a micro-batch."""
         places = self.layout.places
         self.shares[batch] = share = largest_share(loads, places)
         return self._adaptive and share >= UNEVEN and (balanced(loads, places) != places or self.cuts(loads))
 
-    def cuts(self, loads: dict[int, int]) -> bool:
+    def cuts(self, loads: Mapping[int, int]) -> bool:
         """Whether cells are cut anew, since moving them is not enough: not once more for what the last cut has left."""
         left = largest_share(loads, balanced(loads, self.layout.places))
         return self._work is not None and left >= max(UNEVEN, 1.1 * self._reached)

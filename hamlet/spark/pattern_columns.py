@@ -33,6 +33,7 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
+from hamlet.errors import Span
 from hamlet.frontend.reports import Reports
 from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read, placeholder
 from hamlet.patterns.match.conditions import Failed, host_text, report_said
@@ -304,12 +305,16 @@ class Columns:
         return f"SELECT {', '.join(f'CAST(NULL AS {kind}) AS {name}' for kind, name in kinds)} FROM VALUES (1) AS t(x)"
 
 
+def spoken_of(message: str, text: str, span: Span) -> Span | None:
+    """Where in a part of a text the name is that a message of Spark speaks of."""
+    names = re.findall(r"`([^`]+)`", message)
+    return next(filter(None, (word_in(text, span, each) for each in names)), None)
+
+
 def report(reports: Reports, read: Read, error: PySparkException | Py4JJavaError) -> None:
     """Report what Spark says against an expression, at the name that it speaks of."""
     message, span = said(error), read.expression.span
-    names = re.findall(r"`([^`]+)`", message)
-    found = next(filter(None, (word_in(reports.text, span, each) for each in names)), None)
-    report_said(reports, read, message, place=found or span)
+    report_said(reports, read, message, place=spoken_of(message, reports.text, span) or span)
 
 
 @dataclass

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +30,6 @@ from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files import columns_of, event_files, matching, may_contain, open_path
-from hamlet.input.files_protocol import Reader
 from hamlet.input.formats import format_of
 from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey
@@ -43,19 +41,19 @@ from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, distinct_names, read_clause
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.ordered import INPUT
-from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator, word_in
+from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import check_choice, made_of
 from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun, kept_columns
-from hamlet.spark.continuous import closed, frame_of, put_in_place
+from hamlet.spark.continuous import Counts, Sink, Written, closed, frame_of
 from hamlet.spark.events import Reading
 from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
 from hamlet.spark.frames import plain_in_spark, quoted
 from hamlet.spark.input import arriving, local_path
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
-from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said
+from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said, spoken_of
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
 from hamlet.spark.pattern_stream import LoneClause, PatternWork
 from hamlet.spark.pattern_tasks import ClauseTask
@@ -169,7 +167,7 @@ def submit(
         frames = statements.frames(tables)
         with staged(*place) as fresh, watched(spark.sparkContext, "matching", chosen.progress):
             for number, frame in enumerate(frames, 1):
-                rows += _write(frame, fresh / folder_name(f"q{number}"), chosen.output_format)
+                rows += StatementSink(number, chosen.output_format).written(fresh, "", frame).rows
         statements.forget()
     return {"rows": rows, "notes": notes}
 
@@ -239,7 +237,7 @@ def submit_stream(
     with places(output, checkpoint) as folder:
         new = not is_begun(Path(checkpoint))
         watches: list[Watch] = []
-        written: list[_Written] = []
+        written: list[Written] = []
         with keeping_state(chosen) as (spark, ours):
             if ours:
                 count = chosen.slices or spark.sparkContext.defaultParallelism
@@ -257,7 +255,9 @@ def submit_stream(
                     check_parts(own)
                     files = FilesRead(str(own), checkpoint)
                     files.check()
-                    written.append(_Written(folder / folder_name(f"q{number}"), chosen.output_format))
+                    sink = StatementSink(number, chosen.output_format)
+                    sink.prepare(folder)
+                    written.append(Written(sink, folder))
                     query = chosen.writer(frame, str(own)).foreachBatch(written[-1].take).start()
                     watches.append(Watch(query, files, chosen.verbose))
             except BaseException:
@@ -288,23 +288,32 @@ def _following(
     return arriving(spark, folder, chosen.files_per_batch, reading, known, telling).toDF(*known.names)
 
 
-class _Written:
-    """Writes the micro-batches of a query as files, the same ones however often one is run."""
+@dataclass(frozen=True)
+class StatementSink(Sink):
+    """Files of a query of a text; Spark writes them, which has types of its own."""
 
-    def __init__(self, folder: Path, output_format: str) -> None:
-        self._folder, self._format = folder, output_format
-        self.batches = self.rows = 0
-        folder.mkdir(parents=True, exist_ok=True)
+    number: int
+    output_format: str
 
-    def take(self, frame: DataFrame, batch: int) -> None:
-        """Write a micro-batch beside the results, and put it in place."""
-        beside = self._folder.parent / f".batch-{batch:08}-{self._folder.name}"
-        shutil.rmtree(beside, ignore_errors=True)
-        self.rows += _write(frame, beside, self._format)
-        fresh = [each for each in beside.glob("part-*") if each.stat().st_size]
-        put_in_place(fresh, self._folder, f"part-{batch:08}-")
-        shutil.rmtree(beside)
-        self.batches += 1
+    @property
+    def folders(self) -> list[str]:  # type: ignore[override]
+        """The one."""
+        return [folder_name(f"q{self.number}")]
+
+    def written(self, folder: Path, head: str, frame: DataFrame) -> Counts:
+        """Write rows as files that are named as those of other jobs."""
+        (name,) = self.folders
+        place, seen = folder / name, Observation()
+        writer = frame.observe(seen, count(lit(1)).alias("rows")).write.format(self.output_format)
+        writer.options(header=True, ignoreNullFields=False).save(f"file://{place}", mode="append")
+        for number, path in enumerate(sorted(place.glob("part-*"))):
+            if head and not path.stat().st_size:
+                path.unlink()
+            else:
+                path.rename(place / f"part-{head}{number:05}.{self.output_format}")
+        for path in [*place.glob(".*.crc"), place / "_SUCCESS"]:
+            path.unlink(missing_ok=True)
+        return Counts(rows=int(seen.get["rows"]))
 
 
 @contextlib.contextmanager
@@ -327,15 +336,13 @@ def _read(
     What files of this machine lack that others have is an error, or a note that is added.
     """
     places = [local_path(each) for each in paths]
-    for each in places:
-        if each is not None and not each.exists() and not any(letter in str(each) for letter in "*?["):
-            raise DataError(f"{each}: no such file")
-    known = [
-        next((file for file in sorted(each.rglob("*.*")) if not file.name.startswith((".", "_"))), each)
-        if each is not None and each.is_dir()
-        else each or Path(path)
-        for each, path in zip(places, paths, strict=True)
+    files = [
+        file for each in places if each is not None for path in matching(each) or [each] for file in event_files(path)
     ]
+    for each in files:
+        if not each.exists():
+            raise DataError(f"{each}: no such file")
+    known = files + [Path(path) for path, place in zip(paths, places, strict=True) if place is None]
     formats = {format_of(each, input_format) for each in known}
     if len(formats) > 1:
         raise DataError(f"{paths[0]} and other files of one table have several formats; give files of one format")
@@ -343,22 +350,18 @@ def _read(
     is_csv = formats == {"csv"}
     reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True)
     if is_csv:
-        reader = reader.option("escape", '"')  # a mark within quotation marks is written twice, not behind a backslash
-    if form.delimiter is not None or any(each.suffix == ".tsv" for each in known):
-        reader = reader.option("sep", form.delimiter or "\t")
-    if any(each is None for each in places):
-        return reader.load(listed)
-    files = [
-        file for each in places if each is not None for path in matching(each) or [each] for file in event_files(path)
-    ]
-    if is_csv and files:
-        reader = reader.option("sep", form.of(files[0]))
-        if any(may_contain(each, b'"') for each in files):
-            reader = reader.option("multiLine", True)  # else a line break within quotation marks ends a row
-    if len(files) < 2:
+        elsewhere = "\t" if known[0].suffix == ".tsv" else ","
+        # A mark within quotation marks is written twice, not behind a backslash, and a line break there ends no row.
+        reader = reader.options(
+            escape='"',
+            sep=form.of(files[0]) if files else form.delimiter or elsewhere,
+            multiLine=any(may_contain(each, b'"') for each in files),
+        )
+    if len(files) < 2 or None in places:
         return reader.load(listed)
     opened = [open_path(each, SortKey(""), "", input_format, form) for each in files]
-    for file, column in lacking(map(columns_of, opened), _union(opened), form.missing_columns):
+    names = list(dict.fromkeys(name for each in opened for name in each.schema.names))
+    for file, column in lacking(map(columns_of, opened), names, form.missing_columns):
         rows = next(each.rows for each in opened if each.name == file.name)
         notes.append(finding(file.name, column, rows or 0))
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -366,30 +369,6 @@ def _read(
         alike.setdefault(tuple(one.schema.names), []).append(str(Path(one.name).absolute()))
     frames = [reader.load(group) for group in alike.values()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-
-
-def _union(readers: Sequence[Reader]) -> list[str]:
-    """All columns of files."""
-    return list(dict.fromkeys(name for each in readers for name in each.schema.names))
-
-
-def _write(frame: DataFrame, folder: Path, output_format: str) -> int:
-    """Write rows as files that are named as those of other jobs.
-
-    Returns
-    -------
-    int
-        How many there are.
-    """
-    seen = Observation()
-    writer = frame.observe(seen, count(lit(1)).alias("rows")).write.format(output_format)
-    writer.options(header=True, ignoreNullFields=False).save(f"file://{folder}")
-    suffix = f".{output_format}"
-    for number, path in enumerate(sorted(folder.glob("part-*"))):
-        path.rename(folder / f"part-{number:05}{suffix}")
-    for path in [*folder.glob(".*.crc"), folder / "_SUCCESS"]:
-        path.unlink(missing_ok=True)
-    return int(seen.get["rows"])
 
 
 class _Text:
@@ -492,8 +471,7 @@ class _Text:
             frame = self._spark.sql(spoken)
         except Refusal as error:
             message = said(error)
-            names = re.findall(r"`([^`]+)`", message)
-            place = next(filter(None, (word_in(self._script.text, span, each) for each in names)), None)
+            place = spoken_of(message, self._script.text, span)
             contexts = error.getQueryContext() if isinstance(error, PySparkException) else None
             if place is None and rewriting is not None and spoken == text and contexts and contexts[0].startIndex() > 0:
                 start = rewriting.origin(span, contexts[0].startIndex())

@@ -13,7 +13,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
-from hamlet.errors import OptionError, WorkloadError
+from hamlet.errors import DataError, OptionError, WorkloadError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -155,6 +155,8 @@ def test_fields_of_csv_are_separated_as_is_said(tmp_path: Path) -> None:
     assert hamlet.spark.submit(text, *places, delimiter=";") == {"rows": 1, "notes": []}
     with pytest.raises(OptionError, match="bad_rows='drop'"):
         hamlet.spark.submit(text, *places, delimiter=";", bad_rows="drop", overwrite=True)
+    with pytest.raises(DataError, match=r"no\*\.csv: no such file"):
+        hamlet.spark.submit(text, str(tmp_path / "no*.csv"), places[1], overwrite=True)
 
 
 @pytest.mark.usefixtures("spark")
