@@ -15,9 +15,9 @@ except ModuleNotFoundError as error:
         raise
     raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
 
-from hamlet.spark.file_jobs import submit, submit_stream
-from hamlet.spark.frame_jobs import run, stream
+from hamlet.spark.jobs import stream, submit, submit_stream
 from hamlet.spark.patterns import sql
 from hamlet.spark.policies import monitor
+from hamlet.spark.queries import run
 
 __all__ = ["monitor", "run", "sql", "stream", "submit", "submit_stream"]

@@ -57,7 +57,7 @@ from hamlet.spark.session import guarded, task_number
 from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
-from hamlet.spark.told import Telling, Told, heard
+from hamlet.spark.told import Telling, Told, heard, telling, with_findings
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -203,6 +203,13 @@ def frame_of(work: TimedWork, found: DataFrame, telling: Telling | None = None) 
                     yield typed_rows(part).cast(spoken)
 
     return mapped(found, rows, from_arrow_schema(spoken, prefer_timestamp_ntz=True))
+
+
+def timed_frame(work: TimedWork, events: DataFrame) -> DataFrame:
+    """Result rows of what goes by time, over a streaming DataFrame of the columns that it reads."""
+    hearing = telling(events.sparkSession)
+    rows = frame_of(work, closed(work, events), hearing)
+    return with_findings(rows, hearing, lambda told: work.findings(told.seen))
 
 
 # --------------------------------------------------------------------------------------------------- queries

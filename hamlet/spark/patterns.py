@@ -59,7 +59,7 @@ from hamlet.spark.pattern_stream import LoneClause, PatternWork
 from hamlet.spark.pattern_tasks import ClauseTask
 from hamlet.spark.session import check_pandas, session, translated, watched
 from hamlet.spark.slices import mapped
-from hamlet.spark.told import Findings, Telling, telling
+from hamlet.spark.told import Telling, telling, with_findings
 
 _ROWS = "hamlet_rows"
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -127,9 +127,10 @@ def sql(
             f"the text has {len(frames)} queries, and hamlet.spark.sql gives one DataFrame; call it for each query"
         )
     (frame,) = frames
-    if frame.isStreaming:
-        vars(frame)["warnings"] = Findings(hearing, lambda told: of_names((), told.seen))
-    return frame
+    return with_findings(frame, hearing, lambda told: of_names((), told.seen)) if frame.isStreaming else frame
+
+
+stream = sql  # a streaming table makes the rows a stream
 
 
 def submit(

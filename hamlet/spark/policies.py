@@ -28,7 +28,7 @@ from hamlet.policies.runner import PolicyRunner
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import made_of, takes
 from hamlet.spark.batch import closed_once, destination, seen_by_all, written_shares
-from hamlet.spark.continuous import TimedSink, frame_of
+from hamlet.spark.continuous import TimedSink, frame_of, timed_frame
 from hamlet.spark.events import Reading
 from hamlet.spark.following import follow
 from hamlet.spark.frames import Events, events_of
@@ -39,6 +39,7 @@ from hamlet.spark.options import (
     PolicyStream,
     PolicyStreamOptions,
     PolicySubmitOptions,
+    check_partitions,
     job_of,
 )
 from hamlet.spark.policy_tasks import Input, PolicyShares, shares_of, shipment_of, summed
@@ -154,6 +155,15 @@ def policy_frame(
     count = slices or events.frame.sparkSession.sparkContext.defaultParallelism
     work = policy_work(policy, events.schema, options, count, statistics)
     return work, events.select(work.events.names)
+
+
+def stream(
+    policy: Policy, events: DataFrame, *, slices: int | None = None, statistics: Rates | None = None, **options: Any
+) -> DataFrame:
+    """Monitor a streaming DataFrame; as `hamlet.spark.stream`."""
+    check_partitions(slices)
+    chosen = for_columns(made_of(OnlineOptions, options, ("slices", "statistics")), events.columns)
+    return timed_frame(*policy_frame(policy, events_of(events, chosen), chosen, slices, statistics))
 
 
 # ---------------------------------------------------------------------------------------------- folders

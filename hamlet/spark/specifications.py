@@ -6,6 +6,7 @@ to the time of the last event of all.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +17,9 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
+from hamlet.engine.options import Options as QueryOptions
 from hamlet.errors import DataError, WorkloadError
-from hamlet.frontend.time_column import TIME
+from hamlet.frontend.time_column import TIME, settled
 from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import matching
 from hamlet.input.files_protocol import Reader
@@ -26,11 +28,11 @@ from hamlet.language.schema import Clock
 from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.options import check_choice, made_of, takes
 from hamlet.spark.batch import closed_once, destination, seen_by_all, written_slices
-from hamlet.spark.continuous import TimedSink
+from hamlet.spark.continuous import TimedSink, timed_frame
 from hamlet.spark.counters import ByKey
 from hamlet.spark.events import Reading
 from hamlet.spark.following import follow
-from hamlet.spark.frames import Events
+from hamlet.spark.frames import Events, events_of
 from hamlet.spark.input import carried
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions, check_partitions, job_of
 from hamlet.spark.session import session, translated
@@ -49,6 +51,7 @@ from hamlet.streams.program.routing import routed_by
 from hamlet.streams.run import begun
 from hamlet.streams.sources import TYPES, FoundFile, found_files, open_feed
 
+_LOG = logging.getLogger("hamlet")
 _NONE = ("", "#")  # in CSV, that an event has no value
 _TICK = "\0tick"  # a name that no input has
 _CARRIED = {"Int": pa.int64(), "UInt": pa.decimal128(20, 0), "Float": pa.float64(), "Bool": pa.bool_()}
@@ -298,13 +301,15 @@ def _columns_of(spec: Specification, options: Options, reader: Reader) -> pa.Sch
     return pa.schema(fields)
 
 
-def specification_frame(
-    spec: Specification, events: Events, options: Options, slices: int | None
-) -> tuple[SpecificationWork, DataFrame]:
-    """A specification over a streaming DataFrame, and the columns that it reads."""
-    count = slices or events.frame.sparkSession.sparkContext.defaultParallelism
-    mistakes = column_errors(spec.program, dict(zip(events.schema.names, events.schema.types, strict=True)))
+def stream(spec: Specification, events: DataFrame, *, slices: int | None = None, **options: Any) -> DataFrame:
+    """Run a specification over a streaming DataFrame; as `hamlet.spark.stream`."""
+    check_partitions(slices)
+    chosen = made_of(Options, options, ("slices",))
+    given = events_of(events, QueryOptions(time_column=settled(chosen.time_column or TIME, events.columns)))
+    mistakes = column_errors(spec.program, dict(zip(given.schema.names, given.schema.types, strict=True)))
     if mistakes:
         raise WorkloadError(mistakes)
-    work = SpecificationWork(spec, events.schema, options, count)
-    return work, events.select(work.events.names)
+    work = SpecificationWork(spec, given.schema, chosen, slices or events.sparkSession.sparkContext.defaultParallelism)
+    for note in work.notes:
+        _LOG.warning(note)
+    return timed_frame(work, given.select(work.events.names))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator, AccumulatorParam
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from hamlet.findings import Seen, Tally
 from hamlet.input.csvform import Dropped
@@ -111,3 +111,9 @@ class Findings(Sequence[str]):
 
     def __repr__(self) -> str:
         return repr(self._now())
+
+
+def with_findings(frame: DataFrame, telling: Telling, found: Callable[[Told], Sequence[str]]) -> DataFrame:
+    """A streaming DataFrame that knows what was probably not meant."""
+    vars(frame)["warnings"] = Findings(telling, found)
+    return frame

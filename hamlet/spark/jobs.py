@@ -1,35 +1,22 @@
-"""Jobs over files: `submit` is a batch, `submit_stream` goes on as files are added."""
+"""The jobs that all notations have, each in a room of its own.
+
+`submit` runs over files, `submit_stream` goes on as files are added, `stream` as events of a DataFrame come.
+"""
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, Unpack, cast, overload
+from types import ModuleType
+from typing import Any, Unpack, overload
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hamlet.engine.options import Options
-from hamlet.engine.stages import Stages
-from hamlet.engine.where import chosen_events
-from hamlet.input.events import EventSource, open_events
-from hamlet.output.place import check_beside
+from hamlet.errors import OptionError
 from hamlet.planner.workload import Workload
 from hamlet.policies import Policy
-from hamlet.runtime.definitions import READING, ZONED
-from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import takes
-from hamlet.spark import patterns, policies, specifications
-from hamlet.spark.batch import destination
-from hamlet.spark.continuous import QuerySink, query_work
-from hamlet.spark.findings import of_stream
-from hamlet.spark.following import Prepare, Prepared, followed
-from hamlet.spark.frames import events_of
-from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
-from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.online import QueryWork
+from hamlet.spark import patterns, policies, queries, specifications
 from hamlet.spark.options import (
     Batch,
     PolicyStreamOptions,
@@ -37,15 +24,9 @@ from hamlet.spark.options import (
     Stream,
     SubmitOptions,
     SubmitStreamOptions,
-    job_of,
 )
-from hamlet.spark.query_batch import submit_batch
-from hamlet.spark.scaling import Plan, files_read
-from hamlet.spark.session import session, translated
-from hamlet.spark.told import Telling
+from hamlet.spark.session import check_pandas, translated
 from hamlet.streams import Specification
-
-_LOG = logging.getLogger("hamlet")
 
 
 @overload
@@ -141,51 +122,8 @@ def submit(workload: Any, source: Any, output: str, **options: Any) -> dict[str,
     JobError
         If Spark cannot finish the job.
     """
-    room = _room_of(workload)
-    return (_submit_queries if room is None else room.submit)(workload, source, output, **options)
-
-
-def _room_of(workload: Any) -> Any:
-    """What has the jobs of another notation; None for queries."""
-    rooms = {Policy: policies, Specification: specifications, str: patterns}
-    return next((room for kind, room in rooms.items() if isinstance(workload, kind)), None)
-
-
-def _submit_queries(
-    workload: Workload, source: str | Sequence[str], output: str, **options: Unpack[SubmitOptions]
-) -> dict[str, Any]:
-    began = time.perf_counter()
-    chosen = job_of(Batch, Options, options)
-    sources = sources_of(source)
-    paths = [str(path) for path in map(local_path, sources) if path is not None]
-    place = destination(output, chosen, paths)
-    for name, beside in (("--report", chosen.report), ("--trace", chosen.trace)):
-        check_beside(beside, name, place[0])
-    traced = None
-    if chosen.trace is not None:
-        traced = destination(chosen.trace, chosen, paths)
-    about = None
-    if chosen.report is not None:
-        from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
-
-        about = JobReport(workload, sources, chosen)
-    events = opened(sources, workload, chosen)
-    with session(chosen.master) as spark, translated():
-        stages = Stages(())
-        stages.seconds["start"] = time.perf_counter() - began
-        read = events.load(spark)
-        chosen = replace(chosen, run=for_columns(chosen.run, read.events.names))
-        found = submit_batch(workload, ", ".join(sources), read, chosen, place, traced, about, stages, began)
-    for each in found["warnings"]:
-        _LOG.warning(each)
+    found: dict[str, Any] = _room_of(workload).submit(workload, source, output, **options)
     return found
-
-
-def _read_again(checkpoint: str, chosen: Stream) -> EventSource:
-    """The events of the files that a continuous job has read."""
-    options = {name: getattr(chosen, name) for name in READING}
-    options |= {name: getattr(chosen.run, name) for name in ZONED}
-    return chosen_events(open_events(files_read(checkpoint), **options), None, None, chosen.where)
 
 
 @overload
@@ -267,34 +205,64 @@ def submit_stream(workload: Any, source: Any, output: str, checkpoint: str, **op
     WorkloadError, DataError, OptionError, OutputError, UnsupportedError, JobError
         As `submit`; DataError at a late event.
     """
-    room = _room_of(workload)
-    if room is not None:
-        return cast("dict[str, Any]", room.submit_stream(workload, source, output, checkpoint, **options))
-    chosen = job_of(Stream, Options, options)
-    sources = sources_of(source)
+    found: dict[str, Any] = _room_of(workload).submit_stream(workload, source, output, checkpoint, **options)
+    return found
 
-    def prepared(checkpoint: str) -> Prepare:
-        events = opened(sources, workload, chosen)
 
-        def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:
-            def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
-                frame = events.follow(spark, chosen.files_per_batch, telling, skip)
-                run = for_columns(chosen.run, frame.columns)
-                job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
-                if chosen.where is not None:
-                    job.look(chosen.choice)
-                return job, query_work(job, frame, chosen.lateness, chosen.late)
+def stream(work: Any, events: Any, **options: Any) -> DataFrame:
+    """Run queries, a policy, a specification or row patterns over a streaming DataFrame.
 
-            def running(plan: Plan) -> tuple[QueryWork, DataFrame]:
-                job, work = made(plan.read)
-                return work, job.everything()
+    Rows come once no later event can change them: those of a window after it has closed, a verdict once it is decided,
+    a match once no later row can make it another one.
 
-            job, work = made(())
-            sink = QuerySink(job.shipment, chosen.output_format, telling)
-            known = isinstance(events, LocalFiles) and chosen.late == "error"  # then no event was left out
-            again = partial(_read_again, checkpoint, chosen) if known else None
-            return Prepared(work, sink, running, lambda told: of_stream(workload, job, told, again))
+    Parameters
+    ----------
+    work : Workload, Policy, Specification or str
+        A text is SQL with row patterns, whose one table is the DataFrame. Work and events may change places.
+    events : DataFrame
+        Of ``spark.readStream``. The watermark, before which everything is final, is the latest time of all events,
+        whatever their types, minus the lateness.
+    slices : int, optional
+        Which a checkpoint keeps to; of queries also ``partitions``. By default for queries as for `run`, else the
+        session's parallelism; best is what ``spark.sql.shuffle.partitions`` is.
+    lateness : int, float, str or datetime.timedelta, optional
+        How far behind the latest time of earlier micro-batches an event may be; by default what ``withWatermark`` has
+        set on the time column of queries, else 0.
+    late : {'error', 'drop'}
+        What becomes of later events.
+    **options
+        Of queries as for `run`; of a policy those of `hamlet.policies.Monitor` and ``statistics``; of a specification
+        those of `hamlet.streams.Monitor`; of SQL those of `sql`.
 
-        return prepare
+    Returns
+    -------
+    DataFrame
+        A streaming one. To be written in the mode ``append``, with a checkpoint. In Spark's progress
+        (``observedMetrics``) ``hamlet`` has ``events``, ``late_events``, ``kept_bytes`` and ``latest``. Its attribute
+        ``warnings`` has what was probably not meant, of all events since the stream began, as far as its queries have
+        come: it is looked at whenever it is read.
 
-    return followed(output, checkpoint, chosen, chosen.partitions, default_partitions, prepared)
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, UnsupportedError
+        A user's mistake, as `run`; OptionError where the session keeps no state in RocksDB.
+
+    Examples
+    --------
+    >>> rows = hamlet.spark.stream(workload, spark.readStream.schema(schema).parquet("trips/"))  # doctest: +SKIP
+    >>> rows.writeStream.option("checkpointLocation", "state").parquet("rows")  # doctest: +SKIP
+    """
+    if isinstance(work, DataFrame):
+        work, events = events, work
+    check_pandas()
+    if not isinstance(events, DataFrame) or not events.isStreaming:
+        raise OptionError("hamlet.spark.stream takes a streaming DataFrame; hamlet.spark.run takes a batch")
+    with translated():
+        found: DataFrame = _room_of(work).stream(work, events, **options)
+        return found
+
+
+def _room_of(work: object) -> ModuleType:
+    """What has the jobs of a notation."""
+    rooms = {Policy: policies, Specification: specifications, str: patterns}
+    return next((room for kind, room in rooms.items() if isinstance(work, kind)), queries)

@@ -1,43 +1,55 @@
-"""Jobs over DataFrames: `run` over a batch, `stream` over a stream."""
+"""Jobs of trend queries: `run` and `submit` over a batch, `stream` and `submit_stream` as events come."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions, options_of
+from hamlet.engine.stages import Stages
+from hamlet.engine.where import chosen_events as events_where
 from hamlet.errors import OptionError
-from hamlet.frontend.time_column import TIME, settled
+from hamlet.input.events import EventSource, open_events
 from hamlet.input.ticks import Lateness
+from hamlet.output.place import check_beside
 from hamlet.planner.workload import Workload, workload_of
-from hamlet.policies import Policy
-from hamlet.policies.options import OnlineOptions
+from hamlet.runtime.definitions import READING, ZONED
 from hamlet.runtime.intake import for_columns
-from hamlet.runtime.options import check_choice, made_of, takes
-from hamlet.spark.continuous import closed, frame_of, query_frame, query_work
+from hamlet.runtime.options import check_choice, takes
+from hamlet.spark.batch import destination
+from hamlet.spark.continuous import QuerySink, query_frame, query_work
 from hamlet.spark.counters import stats_of
 from hamlet.spark.counts import as_numbers
 from hamlet.spark.findings import of_stream, of_units, warnings_of
+from hamlet.spark.following import Prepare, Prepared, followed
 from hamlet.spark.frames import events_of
-from hamlet.spark.job import Job
+from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
+from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layers import Done, chosen_events, counters_of, is_layered, layers, union_of
 from hamlet.spark.look import Choice
-from hamlet.spark.options import PRODUCTS, Products, check_partitions
-from hamlet.spark.patterns import sql
-from hamlet.spark.policies import policy_frame
+from hamlet.spark.online import QueryWork
+from hamlet.spark.options import (
+    PRODUCTS,
+    Batch,
+    Products,
+    Stream,
+    SubmitOptions,
+    SubmitStreamOptions,
+    check_partitions,
+    job_of,
+)
 from hamlet.spark.products import decided, made, put_together
-from hamlet.spark.session import check_pandas, translated
-from hamlet.spark.sliced import TimedWork
-from hamlet.spark.specifications import specification_frame
-from hamlet.spark.told import Findings, Telling, Told, telling
-from hamlet.streams import Specification
-from hamlet.streams.options import Options as StreamOptions
+from hamlet.spark.query_batch import submit_batch
+from hamlet.spark.scaling import Plan, files_read
+from hamlet.spark.session import check_pandas, session, translated
+from hamlet.spark.told import Telling, telling, with_findings
 
 if TYPE_CHECKING:
 
@@ -169,111 +181,101 @@ def run(
     return found
 
 
-def stream(work: Any, events: Any, **options: Any) -> DataFrame:
-    """Run queries, a policy, a specification or row patterns over a streaming DataFrame.
-
-    Rows come once no later event can change them: those of a window after it has closed, a verdict once it is decided,
-    a match once no later row can make it another one.
-
-    Parameters
-    ----------
-    work : Workload, Policy, Specification or str
-        A text is SQL with row patterns, whose one table is the DataFrame. Work and events may change places.
-    events : DataFrame
-        Of ``spark.readStream``. The watermark, before which everything is final, is the latest time of all events,
-        whatever their types, minus the lateness.
-    slices : int, optional
-        Which a checkpoint keeps to; of queries also ``partitions``. By default for queries as for `run`, else the
-        session's parallelism; best is what ``spark.sql.shuffle.partitions`` is.
-    lateness : int, float, str or datetime.timedelta, optional
-        How far behind the latest time of earlier micro-batches an event may be; by default what ``withWatermark`` has
-        set on the time column of queries, else 0.
-    late : {'error', 'drop'}
-        What becomes of later events.
-    **options
-        Of queries as for `run`; of a policy those of `hamlet.policies.Monitor` and ``statistics``; of a specification
-        those of `hamlet.streams.Monitor`; of SQL those of `sql`.
-
-    Returns
-    -------
-    DataFrame
-        A streaming one. To be written in the mode ``append``, with a checkpoint. In Spark's progress
-        (``observedMetrics``) ``hamlet`` has ``events``, ``late_events``, ``kept_bytes`` and ``latest``. Its attribute
-        ``warnings`` has what was probably not meant, of all events since the stream began, as far as its queries have
-        come: it is looked at whenever it is read.
-
-    Raises
-    ------
-    WorkloadError, DataError, OptionError, UnsupportedError
-        A user's mistake, as `run`; OptionError where the session keeps no state in RocksDB.
-
-    Examples
-    --------
-    >>> rows = hamlet.spark.stream(workload, spark.readStream.schema(schema).parquet("trips/"))  # doctest: +SKIP
-    >>> rows.writeStream.option("checkpointLocation", "state").parquet("rows")  # doctest: +SKIP
-    """
-    if isinstance(work, DataFrame):
-        work, events = events, work
-    check_pandas()
-    if not isinstance(events, DataFrame) or not events.isStreaming:
-        raise OptionError("hamlet.spark.stream takes a streaming DataFrame; hamlet.spark.run takes a batch")
-    with translated():
-        if isinstance(work, Policy):
-            return _stream_policy(work, events, options)
-        if isinstance(work, Specification):
-            return _stream_specification(work, events, options)
-        if isinstance(work, str):
-            return sql(work, events, **options)
-        if "slices" in options:
-            options["partitions"] = options.pop("slices")
-        return _stream_queries(work, events, **options)
-
-
 @takes(Options, without=["trace"])
-def _stream_queries(
+def stream(
     workload: Workload,
     events: DataFrame,
     *,
     partitions: int | None = None,
+    slices: int | None = None,
     lateness: Lateness | None = None,
     late: Late = "error",
     **options: Unpack[RunOptions],
 ) -> DataFrame:
+    """Run a workload over a streaming DataFrame; as `hamlet.spark.stream`."""
+    partitions = partitions if slices is None else slices
     chosen = for_columns(options_of(options), events.columns)
     check_partitions(partitions)
     job = Job(workload, events_of(events, chosen), chosen, partitions)
     hearing = telling(events.sparkSession)
     rows = query_frame(job, query_work(job, events, lateness, late), hearing)
-    return _with_findings(rows, hearing, partial(of_stream, workload, job))
+    return with_findings(rows, hearing, partial(of_stream, workload, job))
 
 
-def _stream_policy(policy: Policy, events: DataFrame, options: dict[str, Any]) -> DataFrame:
-    slices, statistics = options.pop("slices", None), options.pop("statistics", None)
-    check_partitions(slices)
-    chosen = for_columns(made_of(OnlineOptions, options, ("slices", "statistics")), events.columns)
-    return _timed(*policy_frame(policy, events_of(events, chosen), chosen, slices, statistics))
+def submit(
+    workload: Workload, source: str | Sequence[str], output: str, **options: Unpack[SubmitOptions]
+) -> dict[str, Any]:
+    """Run a workload over files; as `hamlet.spark.submit`."""
+    began = time.perf_counter()
+    chosen = job_of(Batch, Options, options)
+    sources = sources_of(source)
+    paths = [str(path) for path in map(local_path, sources) if path is not None]
+    place = destination(output, chosen, paths)
+    for name, beside in (("--report", chosen.report), ("--trace", chosen.trace)):
+        check_beside(beside, name, place[0])
+    traced = None
+    if chosen.trace is not None:
+        traced = destination(chosen.trace, chosen, paths)
+    about = None
+    if chosen.report is not None:
+        from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
+
+        about = JobReport(workload, sources, chosen)
+    events = opened(sources, workload, chosen)
+    with session(chosen.master) as spark, translated():
+        stages = Stages(())
+        stages.seconds["start"] = time.perf_counter() - began
+        read = events.load(spark)
+        chosen = replace(chosen, run=for_columns(chosen.run, read.events.names))
+        found = submit_batch(workload, ", ".join(sources), read, chosen, place, traced, about, stages, began)
+    for each in found["warnings"]:
+        _LOG.warning(each)
+    return found
 
 
-def _stream_specification(spec: Specification, events: DataFrame, options: dict[str, Any]) -> DataFrame:
-    slices = options.pop("slices", None)
-    check_partitions(slices)
-    chosen = made_of(StreamOptions, options, ("slices",))
-    columns = Options(time_column=settled(chosen.time_column or TIME, events.columns))
-    work, frame = specification_frame(spec, events_of(events, columns), chosen, slices)
-    for note in work.notes:
-        _LOG.warning(note)
-    return _timed(work, frame)
+def submit_stream(
+    workload: Workload,
+    source: str | Sequence[str],
+    output: str,
+    checkpoint: str,
+    **options: Unpack[SubmitStreamOptions],
+) -> dict[str, Any]:
+    """Run a workload over a folder to which files are added; as `hamlet.spark.submit_stream`."""
+    chosen = job_of(Stream, Options, options)
+    sources = sources_of(source)
+
+    def prepared(checkpoint: str) -> Prepare:
+        events = opened(sources, workload, chosen)
+
+        def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:
+            def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
+                frame = events.follow(spark, chosen.files_per_batch, telling, skip)
+                run = for_columns(chosen.run, frame.columns)
+                job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
+                if chosen.where is not None:
+                    job.look(chosen.choice)
+                return job, query_work(job, frame, chosen.lateness, chosen.late)
+
+            def running(plan: Plan) -> tuple[QueryWork, DataFrame]:
+                job, work = made(plan.read)
+                return work, job.everything()
+
+            job, work = made(())
+            sink = QuerySink(job.shipment, chosen.output_format, telling)
+            known = isinstance(events, LocalFiles) and chosen.late == "error"  # then no event was left out
+            again = partial(_read_again, checkpoint, chosen) if known else None
+            return Prepared(work, sink, running, lambda told: of_stream(workload, job, told, again))
+
+        return prepare
+
+    return followed(output, checkpoint, chosen, chosen.partitions, default_partitions, prepared)
 
 
-def _timed(work: TimedWork, events: DataFrame) -> DataFrame:
-    hearing = telling(events.sparkSession)
-    return _with_findings(frame_of(work, closed(work, events), hearing), hearing, lambda told: work.findings(told.seen))
-
-
-def _with_findings(frame: DataFrame, hearing: Telling, found: Callable[[Told], list[str]]) -> DataFrame:
-    """A streaming DataFrame that knows what was probably not meant."""
-    vars(frame)["warnings"] = Findings(hearing, found)
-    return frame
+def _read_again(checkpoint: str, chosen: Stream) -> EventSource:
+    """The events of the files that a continuous job has read."""
+    options = {name: getattr(chosen, name) for name in READING}
+    options |= {name: getattr(chosen.run, name) for name in ZONED}
+    return events_where(open_events(files_read(checkpoint), **options), None, None, chosen.where)
 
 
 def _kind(events: object) -> str:
