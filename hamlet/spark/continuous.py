@@ -33,35 +33,21 @@ from pyspark.sql import functions as sf
 from pyspark.sql.functions import col, create_map, lit
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StructField, StructType
 
 from hamlet.checkpoint.pieces import from_bytes
-from hamlet.errors import OptionError, UnsupportedError, one_of
-from hamlet.findings import Tally
-from hamlet.input.ticks import Lateness, ticks_of
-from hamlet.language.schema import Clock
+from hamlet.errors import OptionError, UnsupportedError
 from hamlet.output.columnar import folder_of, write_part
-from hamlet.output.files import part_file
-from hamlet.output.place import folder_name
 from hamlet.output.typed import typed_rows, typed_schema
-from hamlet.parallel.routing.placement import plain
-from hamlet.parallel.routing.routing import MOST_CLASSES
-from hamlet.runtime.options import check_choice
 from hamlet.spark.cell_states import whole, writing
-from hamlet.spark.frames import arrow_schema, plain_in_spark
-from hamlet.spark.job import Job
-from hamlet.spark.online import QueryWork, met
-from hamlet.spark.rows import Presenter, Tallied, result_batches, write_files
+from hamlet.spark.frames import plain_in_spark
 from hamlet.spark.scaling import STATE, Plan, loaded
 from hamlet.spark.session import guarded, task_number
 from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided
 from hamlet.spark.slices import Batches, labels_of, mapped
-from hamlet.spark.tasks import Shipment
-from hamlet.spark.told import Telling, Told, heard, telling, with_findings
+from hamlet.spark.told import Telling, heard, telling, with_findings
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-DELAY = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
 STATE_KEY, STATE_VALUE = "cell int, part int", "cells int, saved binary"
 COUNTS = -1  # a bucket that holds no rows but what the slice has counted
 OBSERVED = "hamlet"  # the name of the counters in Spark's progress
@@ -90,14 +76,6 @@ def check_streaming(frame: DataFrame) -> None:
             f"a continuous job keeps its state in RocksDB\nhint: set it on the session: "
             f'spark.conf.set("{PROVIDER}", "{ROCKSDB}")'
         )
-
-
-def lateness_of(frame: DataFrame, clock: Clock, lateness: Lateness | None) -> int:
-    """The lateness in ticks; by default that of the watermark on the time column, 0 where it has none."""
-    if lateness is None:
-        delay = frame.schema[clock.column].metadata.get(DELAY)
-        lateness = 0 if delay is None else f"{delay} ms"
-    return ticks_of(lateness, clock)
 
 
 def packets_of(work: Work, events: DataFrame) -> DataFrame:
@@ -212,51 +190,6 @@ def timed_frame(work: TimedWork, events: DataFrame) -> DataFrame:
     return with_findings(rows, hearing, lambda told: work.findings(told.seen))
 
 
-# --------------------------------------------------------------------------------------------------- queries
-
-
-def query_work(job: Job, frame: DataFrame, lateness: Lateness | None, late: str) -> QueryWork:
-    """Queries over a streaming DataFrame.
-
-    Parameters
-    ----------
-    job : Job
-    frame : DataFrame
-        The job's events.
-    lateness : int, float, str, datetime.timedelta or None
-        As `hamlet.Engine`; None for that of the watermark on the time column, 0 where it has none.
-    late : {'error', 'drop'}
-    """
-    check_streaming(frame)
-    check_choice("late", late)
-    if len(job.routes) > MOST_CLASSES:
-        raise UnsupportedError(f"a continuous job takes at most {MOST_CLASSES} classes of partition attributes")
-    endless = [each.name for each in job.shipment.workload.queries if each.within is None]
-    if endless:
-        raise UnsupportedError(
-            f"{one_of(endless, 'and')}: WITHIN ALL has rows when the stream ends, and a continuous job has no end\n"
-            "hint: give windows a length, as in WITHIN 1 d, or run a batch job over what has come so far"
-        )
-    ticks = lateness_of(frame, job.schema.clock, lateness)
-    return QueryWork(job.shipment, job.routes, plain(job.compiled, job.routes, job.partitions), ticks, late)
-
-
-def query_frame(job: Job, work: QueryWork, telling: Telling) -> DataFrame:
-    """Result rows of queries; columns as `hamlet.spark.run`."""
-    schema = job.result_type()
-    numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
-    arrow, shipment, names = arrow_schema(schema), job.shipment, numbered.names
-
-    def merge(batches: Batches) -> Batches:
-        tallied = Tallied(shipment.workload)
-        rows = (rows for _, rows in Presenter(shipment).rows(met(heard(telling, batches))))
-        yield from result_batches(tallied.passing(rows), shipment, arrow, names)
-        telling.add(Told(tallies=tallied.found))
-
-    spread = closed(work, job.everything()).repartition(work.slices, col("bucket"))
-    return mapped(spread, merge, numbered).toDF(*schema.names)
-
-
 # ----------------------------------------------------------------------------------------------------- files
 
 
@@ -312,43 +245,6 @@ class Sink:
     def write(self, beside: str, part: str, batches: Batches) -> int:
         """Write the files of a task, whose names begin with ``part-`` and `part`, into their folders; gives rows."""
         raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class QuerySink(Sink):
-    """Files of queries."""
-
-    shipment: Shipment
-    output_format: str
-    telling: Telling
-
-    @property
-    def folders(self) -> list[str]:  # type: ignore[override]
-        """One for each query."""
-        return [folder_name(name) for name in self.shipment.workload.names]
-
-    def prepare(self, folder: Path) -> None:
-        """Make the folders, each with an empty file that says what the columns are."""
-        super().prepare(folder)
-        presenter, shipment, form = Presenter(self.shipment), self.shipment, self.output_format
-        for place, name in enumerate(self.folders):
-            if not any((folder / name).iterdir()):
-                path, columns = folder / name / f"part-columns.{form}", presenter.columns(place)
-                with part_file(path, form, columns, shipment.schema().clock, shipment.options.count_type):
-                    pass
-
-    def spread(self, frame: DataFrame) -> DataFrame:
-        """Partial rows of a group meet."""
-        return frame.repartition(frame.sparkSession.sparkContext.defaultParallelism, col("bucket"))
-
-    def write(self, beside: str, part: str, batches: Batches) -> int:
-        """Merge partial rows, and write them."""
-        rows = 0
-        for batch in write_files(self.shipment, beside, self.output_format, part, met(batches)):
-            query, count, _, most = (column[0].as_py() for column in batch.columns)
-            self.telling.add(Told(tallies={query: Tally(count, int(most, 16))}))
-            rows += count
-        return rows
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,7 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     paths = dict(noted_of(stats).paths)
     if paths:  # one is counted for the plan, not for each task
         paths["features"] = paths["features"] | {"merged_queries": _merged_queries(stats)}
-    slicing = {"loads": loads, "max_over_mean": balance.max_over_mean, "replication": balance.replication}
-    return {**total, **paths, "slices": slicing, "left_behind": behind}
+    return {**total, **paths, "slices": balance.stats, "left_behind": behind}
 
 
 def events_seen(stats: Stats) -> int:

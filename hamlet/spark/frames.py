@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     NullType,
     NumericType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -109,6 +110,11 @@ def arrow_type(type: DataType, zone: str | None) -> pa.DataType:
 def arrow_schema(type: StructType) -> pa.Schema:
     """The Arrow types in which a task gives rows to Spark."""
     return pa.schema([pa.field(field.name, arrow_type(field.dataType, "UTC")) for field in type.fields])
+
+
+def numbered(type: StructType) -> StructType:
+    """Columns of these types as Spark has them on the way."""
+    return StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(type.fields)])
 
 
 _UNSIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}

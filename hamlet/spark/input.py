@@ -292,10 +292,6 @@ class LocalFiles:
         exact = all(field.type == known.type for field, known in zip(self._fields, self._known, strict=True))
         return self._by_names and exact and not any(pa.types.is_duration(field.type) for field in self._fields)
 
-    def _carried(self) -> tuple[StructType, pa.Schema]:
-        """The columns as tasks give them to Spark: numbered, and by name in Arrow's types."""
-        return carried(self._fields)
-
     def _parquet(self, spark: SparkSession) -> DataFrame:
         ancient = _int96_columns(self._paths[0])
         types = {
@@ -313,7 +309,7 @@ class LocalFiles:
         )
 
     def _by_tasks(self, spark: SparkSession) -> DataFrame:
-        schema, arrow = self._carried()
+        schema, arrow = carried(self._fields)
         chosen = self._chosen()
         files = [each for each in self._files if chosen.get(each.path, (0,))] or self._files[:1]
         read = partial(read_files, files, self._reading, arrow)

@@ -45,7 +45,7 @@ from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.spark.counters import CLASS, DECIDED, NOTED, ROWS, SLICE, Counters, Stats, counted
 from hamlet.spark.filter import Predicates, in_period, usable
-from hamlet.spark.frames import Events, arrow_schema
+from hamlet.spark.frames import Events, arrow_schema, numbered
 from hamlet.spark.look import Choice, seen
 from hamlet.spark.packets import unpacked
 from hamlet.spark.parts import Part, read_part
@@ -253,17 +253,17 @@ class Job:
         `rows` are partial rows made otherwise, and `only` is the query that they are of, if they are of one.
         """
         schema = self.result_type(only)
-        numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
-        shipment, shown = self.shipment, (arrow_schema(schema), numbered.names)
+        own = numbered(schema)
+        shipment, shown = self.shipment, (arrow_schema(schema), own.names)
         if rows is None and not self.shipment.tops and all(self._is_whole(route) for route in self.routes):
             frames = [
-                mapped(frame, partial(_final, shipment, part, slicing, stats, *shown), numbered)
+                mapped(frame, partial(_final, shipment, part, slicing, stats, *shown), own)
                 for frame, part, slicing in self.tasks(stats)
             ]
             return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
         rows = self.partial(stats) if rows is None else rows
         met = rows.repartition(self.partitions, *self.spread).sortWithinPartitions(*ROW)
-        return mapped(met, partial(_merged, shipment, stats, *shown), numbered).toDF(*schema.names)
+        return mapped(met, partial(_merged, shipment, stats, *shown), own).toDF(*schema.names)
 
     @property
     def spread(self) -> tuple[str, ...]:

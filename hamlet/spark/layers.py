@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -209,8 +210,8 @@ def layers(
                 for field in result_schema(columns[query.name], clock):
                     known_units[column_of(query.name, field.name)] = field.type
                 shown = replace(job.shipment, options=replace(chosen, count_type="string"))
-                texts = Job.__new__(Job)
-                vars(texts).update(vars(job), shipment=shown)
+                texts = copy(job)
+                texts.shipment = shown
                 own = done.rows.where(col("query") == query.analysed.index)
                 frames[query.name] = texts.results(own, query.name)
         yield done

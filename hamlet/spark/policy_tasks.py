@@ -23,6 +23,7 @@ from hamlet.input.period import PeriodEvents
 from hamlet.parallel.routing.blocks import EVERY_TIME, Block, blocks_and_cells, blocks_of, moved, steps_of
 from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.placement import Balance
 from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of, rates_of
 from hamlet.policies import Policy
 from hamlet.policies.analysis.rewriting import goal
@@ -287,16 +288,11 @@ def summed(shares: Sequence[Share], found: Sequence[dict[str, Any]]) -> dict[str
         for name, count in each.items():
             totals[name] = totals.get(name, 0) + count
     events = totals.get("matched_events", totals.get("events", 0))
-    mean = sum(loads) / max(1, len(loads))
     del totals["load"]
     return {
         **totals,
         # what a task leaves out of a block is another one's
         "notes": notes[0] if len(blocks) == 1 else expected.warnings(),
         "rows": sum(each["rows"] for each in found),
-        "slices": {
-            "loads": loads,
-            "max_over_mean": max(loads, default=0) / mean if mean else 1.0,
-            "replication": sum(loads) / events if events else 1.0,
-        },
+        "slices": Balance(tuple(loads), events).stats,
     }

@@ -5,36 +5,43 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
 from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.engine.where import chosen_events as events_where
-from hamlet.errors import OptionError
+from hamlet.errors import OptionError, UnsupportedError, one_of
+from hamlet.findings import Tally
 from hamlet.input.events import EventSource, open_events
-from hamlet.input.ticks import Lateness
-from hamlet.output.place import check_beside
+from hamlet.input.ticks import Lateness, ticks_of
+from hamlet.language.schema import Clock
+from hamlet.output.files import part_file
+from hamlet.output.place import check_beside, folder_name
+from hamlet.parallel.routing.placement import plain
+from hamlet.parallel.routing.routing import MOST_CLASSES
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.runtime.definitions import READING, ZONED
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import check_choice, takes
 from hamlet.spark.batch import destination
-from hamlet.spark.continuous import QuerySink, query_frame, query_work
+from hamlet.spark.continuous import Sink, check_streaming, closed
 from hamlet.spark.counters import stats_of
 from hamlet.spark.counts import as_numbers
 from hamlet.spark.findings import of_stream, of_units, warnings_of
 from hamlet.spark.following import Prepare, Prepared, followed
-from hamlet.spark.frames import events_of
+from hamlet.spark.frames import arrow_schema, events_of, numbered
 from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layers import Done, chosen_events, counters_of, is_layered, layers, union_of
 from hamlet.spark.look import Choice
-from hamlet.spark.online import QueryWork
+from hamlet.spark.online import QueryWork, met
 from hamlet.spark.options import (
     PRODUCTS,
     Batch,
@@ -47,9 +54,12 @@ from hamlet.spark.options import (
 )
 from hamlet.spark.products import decided, made, put_together
 from hamlet.spark.query_batch import submit_batch
+from hamlet.spark.rows import Presenter, Tallied, result_batches, write_files
 from hamlet.spark.scaling import Plan, files_read
 from hamlet.spark.session import check_pandas, session, translated
-from hamlet.spark.told import Telling, telling, with_findings
+from hamlet.spark.slices import Batches, mapped
+from hamlet.spark.tasks import Shipment
+from hamlet.spark.told import Telling, Told, heard, telling, with_findings
 
 if TYPE_CHECKING:
 
@@ -60,6 +70,7 @@ if TYPE_CHECKING:
         warnings: tuple[str, ...]
 else:
     ResultFrame = DataFrame
+DELAY = "spark.watermarkDelayMs"  # in the metadata of a column with a watermark
 _LOG = logging.getLogger("hamlet")
 
 
@@ -198,7 +209,7 @@ def stream(
     check_partitions(partitions)
     job = Job(workload, events_of(events, chosen), chosen, partitions)
     hearing = telling(events.sparkSession)
-    rows = query_frame(job, query_work(job, events, lateness, late), hearing)
+    rows = _frame(job, _work(job, events, lateness, late), hearing)
     return with_findings(rows, hearing, partial(of_stream, workload, job))
 
 
@@ -254,7 +265,7 @@ def submit_stream(
                 job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
                 if chosen.where is not None:
                     job.look(chosen.choice)
-                return job, query_work(job, frame, chosen.lateness, chosen.late)
+                return job, _work(job, frame, chosen.lateness, chosen.late)
 
             def running(plan: Plan) -> tuple[QueryWork, DataFrame]:
                 job, work = made(plan.read)
@@ -269,6 +280,93 @@ def submit_stream(
         return prepare
 
     return followed(output, checkpoint, chosen, chosen.partitions, default_partitions, prepared)
+
+
+def _lateness_of(frame: DataFrame, clock: Clock, lateness: Lateness | None) -> int:
+    """The lateness in ticks; by default that of the watermark on the time column, 0 where it has none."""
+    if lateness is None:
+        delay = frame.schema[clock.column].metadata.get(DELAY)
+        lateness = 0 if delay is None else f"{delay} ms"
+    return ticks_of(lateness, clock)
+
+
+def _work(job: Job, frame: DataFrame, lateness: Lateness | None, late: str) -> QueryWork:
+    """Queries over a streaming DataFrame.
+
+    Parameters
+    ----------
+    job : Job
+    frame : DataFrame
+        The job's events.
+    lateness : int, float, str, datetime.timedelta or None
+        As `hamlet.Engine`; None for that of the watermark on the time column, 0 where it has none.
+    late : {'error', 'drop'}
+    """
+    check_streaming(frame)
+    check_choice("late", late)
+    if len(job.routes) > MOST_CLASSES:
+        raise UnsupportedError(f"a continuous job takes at most {MOST_CLASSES} classes of partition attributes")
+    endless = [each.name for each in job.shipment.workload.queries if each.within is None]
+    if endless:
+        raise UnsupportedError(
+            f"{one_of(endless, 'and')}: WITHIN ALL has rows when the stream ends, and a continuous job has no end\n"
+            "hint: give windows a length, as in WITHIN 1 d, or run a batch job over what has come so far"
+        )
+    ticks = _lateness_of(frame, job.schema.clock, lateness)
+    return QueryWork(job.shipment, job.routes, plain(job.compiled, job.routes, job.partitions), ticks, late)
+
+
+def _frame(job: Job, work: QueryWork, telling: Telling) -> DataFrame:
+    """Result rows of queries; columns as `hamlet.spark.run`."""
+    schema = job.result_type()
+    own = numbered(schema)
+    arrow, shipment, names = arrow_schema(schema), job.shipment, own.names
+
+    def merge(batches: Batches) -> Batches:
+        tallied = Tallied(shipment.workload)
+        rows = (rows for _, rows in Presenter(shipment).rows(met(heard(telling, batches))))
+        yield from result_batches(tallied.passing(rows), shipment, arrow, names)
+        telling.add(Told(tallies=tallied.found))
+
+    spread = closed(work, job.everything()).repartition(work.slices, col("bucket"))
+    return mapped(spread, merge, own).toDF(*schema.names)
+
+
+@dataclass(frozen=True)
+class QuerySink(Sink):
+    """Files of queries."""
+
+    shipment: Shipment
+    output_format: str
+    telling: Telling
+
+    @property
+    def folders(self) -> list[str]:  # type: ignore[override]
+        """One for each query."""
+        return [folder_name(name) for name in self.shipment.workload.names]
+
+    def prepare(self, folder: Path) -> None:
+        """Make the folders, each with an empty file that says what the columns are."""
+        super().prepare(folder)
+        presenter, shipment, form = Presenter(self.shipment), self.shipment, self.output_format
+        for place, name in enumerate(self.folders):
+            if not any((folder / name).iterdir()):
+                path, columns = folder / name / f"part-columns.{form}", presenter.columns(place)
+                with part_file(path, form, columns, shipment.schema().clock, shipment.options.count_type):
+                    pass
+
+    def spread(self, frame: DataFrame) -> DataFrame:
+        """Partial rows of a group meet."""
+        return frame.repartition(frame.sparkSession.sparkContext.defaultParallelism, col("bucket"))
+
+    def write(self, beside: str, part: str, batches: Batches) -> int:
+        """Merge partial rows, and write them."""
+        rows = 0
+        for batch in write_files(self.shipment, beside, self.output_format, part, met(batches)):
+            query, count, _, most = (column[0].as_py() for column in batch.columns)
+            self.telling.add(Told(tallies={query: Tally(count, int(most, 16))}))
+            rows += count
+        return rows
 
 
 def _read_again(checkpoint: str, chosen: Stream) -> EventSource:

@@ -21,6 +21,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from hamlet.errors import RestoreError
+from hamlet.parallel.routing.placement import Balance
 from hamlet.spark.cell_states import whole
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun
 from hamlet.spark.input import local_path
@@ -206,11 +207,10 @@ def moved(
 
 def largest_share(loads: Mapping[int, int], places: Sequence[int]) -> float:
     """The load of the slice that has most, over the mean."""
-    slices = max(places) + 1
-    found = [0] * slices
+    found = [0] * (max(places) + 1)
     for cell, load in loads.items():
         found[places[cell]] += load
-    return max(found) * slices / sum(found) if sum(found) else 1.0
+    return Balance(tuple(found), sum(found)).max_over_mean
 
 
 def balanced(loads: Mapping[int, int], places: Sequence[int]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -78,6 +78,12 @@ class Balance:
     def replication(self) -> float:
         """Slices that an event goes to, on average."""
         return sum(self.loads) / self.sent if self.sent else 1.0
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """What a job's summary says of it."""
+        shown = {"max_over_mean": self.max_over_mean, "replication": self.replication}
+        return {"loads": list(self.loads), **shown}
 
 
 def plain(compiled: CompiledWorkload, routes: Sequence[Route], slices: int) -> Slicing:
