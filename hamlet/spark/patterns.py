@@ -51,7 +51,7 @@ from hamlet.spark.continuous import Counts, Sink, Written, closed, frame_of
 from hamlet.spark.events import Reading
 from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
 from hamlet.spark.frames import plain_in_spark, quoted
-from hamlet.spark.input import arriving, local_path
+from hamlet.spark.input import arriving, local_path, sources_of
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said, spoken_of
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
@@ -153,7 +153,7 @@ def submit(
     if chosen.form.drops:
         raise OptionError("bad_rows='drop' (--bad-rows drop) is not heard here: Spark reads the files of row patterns")
     script = parsed(text, dialect, source)
-    paths: Mapping[str, Sequence[str]] = named_tables(script, inputs)
+    paths = {name: sources_of(group) for name, group in named_tables(script, inputs).items()}
     place = destination(output, chosen, [path for group in paths.values() for path in group])
     rows = 0
     with session(chosen.master) as spark, translated():
@@ -231,7 +231,7 @@ def submit_stream(
     if chosen.adaptive:
         raise UnsupportedError("the partitions of row patterns stay in their slices; leave adaptive (--adaptive) out")
     script = parsed(text, chosen.dialect, source)
-    folders = {name: [*paths] for name, paths in named_tables(script, inputs).items()}
+    folders = {name: sources_of(group) for name, group in named_tables(script, inputs).items()}
     for name, paths in folders.items():
         if len(paths) != 1:
             raise OptionError(f"--stream follows one folder for table {name}; give one")
