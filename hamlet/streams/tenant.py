@@ -276,7 +276,7 @@ class _CsvEvents(Lines):
         try:
             table = self._read(block, {**self._types, **self._learnt})
         except pa.ArrowException as error:
-            table = self._read_wider(block, without_place(str(error)))
+            table = self._read_wider(block, without_place(str(error), self._names or ()))
         self._learnt |= {name: table.schema.field(name).type for name in self._more}
         arrays = [without_marks(column.combine_chunks()) for column in table.columns]
         table = pa.Table.from_arrays([_plain(each) for each in arrays], table.schema.names)

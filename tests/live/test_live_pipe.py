@@ -181,6 +181,7 @@ def test_bad_rows(task: str, bad: bytes, monkeypatch: pytest.MonkeyPatch, capfd:
         assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--bad-rows", mode]) == 2
         out, err = capfd.readouterr()
         assert f"standard input:{5 + bool(head)}:" in err
+        assert ("column 'x': CSV conversion error" in err) == (bad == b"5,publish,five\n")
         assert len(out.splitlines()) >= 3  # those that were final
     given(monkeypatch, data)
     assert main([*arguments, "--input", "-", "--output", "-", "--quiet", "--bad-rows", "drop"]) == 0

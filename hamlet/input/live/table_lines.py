@@ -376,7 +376,7 @@ class CsvLines(Lines):
             try:
                 table = self._read(block, self._widened(block, known))
             except pa.ArrowException as error:
-                raise BadLineError(without_place(str(error))) from None
+                raise BadLineError(without_place(str(error), self.names or ())) from None
         self._refuse_long_integers(table, block)
         self._columns.check(table)
         self._columns.learn(table)
@@ -511,6 +511,10 @@ def _lines_in(block: bytes) -> int:
     return count
 
 
-def without_place(text: str) -> str:
-    """Arrow's complaint without its counts of rows, which are those of a block."""
-    return told_better(re.sub(r"(CSV parse error: )?Row #\d+: ", "", text))
+def without_place(text: str, names: Sequence[str]) -> str:
+    """Arrow's complaint without its counts of rows, which are those of a block, and with the name of the column."""
+    text = re.sub(r"(CSV parse error: )?Row #\d+: ", "", text)
+    place = re.match(r"In CSV column #(\d+): ", text)
+    if place is not None and int(place[1]) < len(names):
+        return f"column {names[int(place[1])]!r}: {text.removeprefix(place[0])}"
+    return told_better(text)
