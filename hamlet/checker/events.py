@@ -29,8 +29,7 @@ from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
 from hamlet.streams import Specification
 from hamlet.streams.clock import Times, integer_clock, nanoseconds_of
-from hamlet.streams.filters import open_chosen
-from hamlet.streams.monitor import time_column_of
+from hamlet.streams.sources import batches_of, clock_of, open_stream
 
 
 def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, Any]) -> trends.Checker:
@@ -133,7 +132,7 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
     """The checker of a specification over events of any form that `hamlet.streams.run` takes."""
     spec = Specification.parse(text)
     given = {name: value for name, value in options.items() if value is not None}
-    feed = open_chosen(
+    source = open_stream(
         events,
         spec.inputs,
         **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
@@ -143,24 +142,22 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
             given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
         ),
     )
-    times: Times | None = None
+    clock = clock_of(source)
+    times = Times(source.schema.clock.column, given.get("time_unit", "s"), source.name)
+    times.clock = clock
     inputs = spec.program.streams[: spec.program.inputs]
     found: list[tuple[int, dict[str, Any]]] = []
-    for batch in feed.batches():
-        if times is None:
-            column = time_column_of(list(batch.schema.names), given.get("time_column"), feed.name)
-            times = Times(column, given.get("time_unit", "s"), feed.name)
-            feed.survey(times)
+    for batch in batches_of(source, spec.inputs):
         ticks = times.ticks(batch.column(times.column)).tolist()
-        assert times.clock is not None
+        assert clock is not None
         columns = {
             each.name: [_input_value(one, each) for one in batch.column(each.name).to_pylist()]
             for each in inputs
             if each.name in batch.schema.names
         }
         for place, tick in enumerate(ticks):
-            found.append((tick * times.clock.tick, {name: column[place] for name, column in columns.items()}))
-    clock = (None if times is None else times.clock) or integer_clock("s")
+            found.append((tick * clock.tick, {name: column[place] for name, column in columns.items()}))
+    clock = clock or integer_clock("s")
     start = nanoseconds_of(given["start"], clock) if "start" in given else found[0][0] if found else 0
     return values.Checker(spec.program, found, clock, start)
 

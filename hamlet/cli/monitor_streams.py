@@ -29,18 +29,18 @@ from hamlet.cli.notations import (
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.csvform import CsvForm
+from hamlet.input.events import EventSource
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import text_of
-from hamlet.streams.feeds import Feed
-from hamlet.streams.filters import LiveChoice, open_chosen
+from hamlet.streams.filters import LiveChoice
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.memory import declaration_text
 from hamlet.streams.program import ir
 from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import begun
-from hamlet.streams.sources import open_feed
+from hamlet.streams.sources import kinds_of, misfits_of, open_stream
 from hamlet.streams.tenant import StreamTenant
 from hamlet.streams.trends import TIME, trend_events
 
@@ -101,14 +101,14 @@ def ir_family(stream: ir.Stream) -> str:
     return kind.family if isinstance(kind, ir.Scalar) and kind != ir.BYTES else str(kind)
 
 
-def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
+def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> EventSource:
     """The input, by what the command line says of it."""
     if settings.trends is not None:
-        return open_feed(_trends(settings, settings.trends), inputs, time_column=TIME)
+        return open_stream(_trends(settings, settings.trends), inputs, time_column=TIME)
     assert settings.source is not None
     columns = dict(settings.columns)
     input_format = columns.get("input_format")
-    return open_chosen(
+    return open_stream(
         lasting(settings.source, input_format),
         inputs,
         where=settings.where,
@@ -148,7 +148,7 @@ class PreparedSpecifications:
     def __init__(self, specs: Sequence[Specification], settings: Settings) -> None:
         self._specs, self._settings = specs, settings
         self._watch = _report(specs, settings)
-        self._feed = feed_of(specs, settings)
+        self._source = source_of(specs, settings)
         self._forms = [RowForm(spec.program, settings.values) for spec in specs]
         self._together: Together | None = None
         if len(specs) > 1 and can_run_together([spec.program for spec in specs]):
@@ -157,7 +157,7 @@ class PreparedSpecifications:
             self._monitors = [_monitor(Specification(common), settings)]
         else:
             self._monitors = [_monitor(spec, settings) for spec in specs]
-        self._batches, self._clock = begun(self._monitors, self._feed)
+        self._batches, self._clock = begun(self._monitors, self._source)
         self.parts = [
             Part(
                 name=Path(spec.source).stem,
@@ -173,14 +173,14 @@ class PreparedSpecifications:
     @property
     def rows(self) -> int | None:
         """How many events the input has."""
-        return self._feed.rows
+        return self._source.rows
 
     def run(self, write: Write, progress: Advance | None) -> Mapping[str, Any]:
         """Monitor the input."""
         started = time.perf_counter()
         for batch in self._batches:
             for place, monitor in enumerate(self._monitors):
-                monitor.take(batch, self._feed.closed)
+                monitor.take(batch, self._source.schema.closed)
                 self._hand_out(write, place, monitor, monitor.evaluator.take())
             if progress is not None:
                 progress(self._monitors[0].arrived)
@@ -188,7 +188,7 @@ class PreparedSpecifications:
             self._hand_out(write, place, monitor, monitor.close_batches())
         stats: dict[str, Any] = together([monitor.stats for monitor in self._monitors])
         told = [said for monitor in self._monitors for said in monitor.warnings]
-        stats["notes"] = [*self._feed.notes(), *dict.fromkeys(told)]
+        stats["notes"] = [*self._source.notes(), *dict.fromkeys(told)]
         if self._watch is not None:
             settings = [("start", self._settings.start)] if self._settings.start is not None else []
             seconds = time.perf_counter() - started
@@ -247,7 +247,7 @@ def _report(specs: Sequence[Specification], settings: Settings) -> Any:
     return SpecificationReport(about, settings.report, [*inputs_of(settings.source), *(spec.source for spec in specs)])
 
 
-def feed_of(specs: Sequence[Specification], settings: Settings) -> Feed:
+def source_of(specs: Sequence[Specification], settings: Settings) -> EventSource:
     """The events that specifications read."""
     return _opened(settings, _inputs(specs))
 
@@ -287,21 +287,21 @@ def _check_input(spec: Specification, settings: Settings, most: int | None = Non
     """Raise what is wrong with the input, if there is one; gives what never comes in its first `most` batches."""
     if settings.source is None:
         return []
-    feed = _opened(settings, spec.inputs)
-    _fitting(spec, feed)
+    source = _opened(settings, spec.inputs)
+    _fitting(spec, source)
     monitor = _monitor(spec, settings)
     never: list[str] = []
-    for batch in itertools.islice(begun([monitor], feed)[0], most):
+    for batch in itertools.islice(begun([monitor], source)[0], most):
         never = monitor.look(batch)
         if not never:
             break
     return never
 
 
-def _fitting(spec: Specification, feed: Feed) -> None:
+def _fitting(spec: Specification, source: EventSource) -> None:
     """Raise WorkloadError with every input that has no column, or one of other values."""
-    if feed.types is not None and feed.closed:
-        mistakes = column_errors(spec.program, feed.types, feed.unreadable())
+    if source.schema.closed:
+        mistakes = column_errors(spec.program, kinds_of(source), misfits_of(source))
         if mistakes:
             raise WorkloadError(mistakes)
 

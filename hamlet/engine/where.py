@@ -171,7 +171,7 @@ def chosen_events(events: EventSource, since: Any, until: Any, where: str | None
 
 
 def _columns_of(schema: Schema) -> set[str]:
-    return schema.columns.keys() | {schema.clock.column, schema.type_column}
+    return (schema.columns.keys() | {schema.clock.column, schema.type_column}) - {""}  # some events have no type column
 
 
 def _read(text: str, schema: Schema, growing: bool) -> Condition:

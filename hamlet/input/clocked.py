@@ -21,6 +21,8 @@ class Clocked:
         The time column.
     kind : pyarrow.DataType
         What its times become.
+    written : bool
+        Whether they come as they are, and the schema alone says what they become (`CsvForm.written_times`).
 
     Attributes
     ----------
@@ -28,14 +30,17 @@ class Clocked:
         The one that was given.
     """
 
-    def __init__(self, reader: Reader, time: str, kind: pa.DataType) -> None:
+    def __init__(self, reader: Reader, time: str, kind: pa.DataType, written: bool = False) -> None:
         self.name, self.rows, self.ordered, self.reader = reader.name, reader.rows, reader.ordered, reader
-        self._time, self._kind = time, kind
+        self._time, self._kind, self._written = time, kind, written
         place = reader.schema.get_field_index(time)
         self.schema: pa.Schema = reader.schema.set(place, pa.field(time, kind))
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows, in their order."""
+        if self._written:
+            yield from self.reader.batches(columns)
+            return
         first = 0
         for batch in self.reader.batches(columns):
             yield batch_of(batch, self._time, self._kind, first, self.name) if self._time in columns else batch
@@ -50,7 +55,7 @@ def batch_of(batch: pa.RecordBatch, time: str, kind: pa.DataType, first: int, so
     return batch.set_column(place, pa.field(time, kind), joined(cast(table.column(place), kind, time)))
 
 
-def clocked(reader: Reader, time: str) -> Reader:
+def clocked(reader: Reader, time: str, written: bool = False) -> Reader:
     """A reader with a clock for its time column; the reader itself where it has one, or no such column.
 
     Texts are looked at throughout: of which kind they are, all of them say.
@@ -67,4 +72,4 @@ def clocked(reader: Reader, time: str) -> Reader:
             wide = found if kind is None else widen_clocks(kind, found)
             kind = found if wide is None else wide  # whoever reads them says which is another
             first += batch.num_rows
-    return Clocked(reader, time, kind or pa.int64())
+    return Clocked(reader, time, kind or pa.int64(), written)

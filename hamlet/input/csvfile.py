@@ -12,6 +12,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,7 +46,25 @@ _NO_SECONDS = "a time that nanoseconds cannot hold"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _LONG_INTEGER = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
-_TIGHT = (pa.int64(), pa.float64(), pa.bool_())  # of columns whose bad values are told one by one
+_TIGHT = (pa.int64(), pa.uint64(), pa.float64(), pa.bool_())  # of columns whose bad values are told one by one
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A value that is not of the type that its column is declared to have.
+
+    Attributes
+    ----------
+    value : str
+    place : str
+        The file, with the line where that is known.
+    kind : pyarrow.DataType
+        The type.
+    """
+
+    value: str
+    place: str
+    kind: pa.DataType
 
 
 class CsvFile:
@@ -68,6 +87,8 @@ class CsvFile:
     ----------
     dropped : Dropped
         Rows that are left out.
+    misfits : dict of str to Misfit
+        Of columns of a declared type (`hamlet.input.csvform.CsvForm`), the first value that is none of it.
     """
 
     def __init__(
@@ -80,8 +101,11 @@ class CsvFile:
     ) -> None:
         self.name = str(path)
         self._known = known or {}
-        form = form or CsvForm()
+        self._form = form = form or CsvForm()
         self.dropped = Dropped()
+        self.misfits: dict[str, Misfit] = {}
+        self._names: list[str] = []  # of all columns of the file, without blanks around them
+        self._spelled: dict[str, str] = {}  # such names as the header has them
         self._drops = form.bad_rows == "drop"
         self._delimiter = form.of(path)
         self._nulls = NULLS if form.nulls is None else list(form.nulls)
@@ -96,12 +120,17 @@ class CsvFile:
         self.ordered: bool | None
         self.rows, self.ordered = self._survey()
         self._types = written_types(self._types, key.time if form.whole_seconds else None)
-        self.schema = pa.schema(list(self._types.items()))
+        for name in self.misfits:
+            self._types[name] = form.declared[name]
+        self.schema = pa.schema([(name, self._types.get(name, pa.null())) for name in self._names if name])
         self._refuse_long_integers()
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows in the order of the file."""
-        for batch in self._scan({column: self._types[column] for column in columns}):
+        types = {column: self._types[column] for column in columns}
+        if self._form.written_times and self._key.time in types and self._key.time not in self._loose:
+            types[self._key.time] = pa.string()
+        for batch in self._scan(types):
             yield with_nulls(batch, self._no_text)
 
     def _parsing(self, told: bool = False) -> pa_csv.ParseOptions:
@@ -134,16 +163,18 @@ class CsvFile:
             name: pa.string() if name in self._loose else EXACT_SECONDS if name in fractional else kind
             for name, kind in types.items()
         }
+        read = {self._spelled.get(name, name): kind for name, kind in types.items()}
         reader = pa_csv.open_csv(
             self.name,
             read_options=pa_csv.ReadOptions(use_threads=threads, block_size=_BLOCK),
             parse_options=self._parsing(told),
             convert_options=pa_csv.ConvertOptions(
-                column_types=types, include_columns=list(types), null_values=self._nulls, strings_can_be_null=False
+                column_types=read, include_columns=list(read), null_values=self._nulls, strings_can_be_null=False
             ),
         )
         with reader:
             for batch in reader:
+                batch = batch.rename_columns(list(types)) if types and types.keys() != read.keys() else batch
                 batch = self._as_seconds(batch) if self._key.time in fractional else batch
                 yield self._tight(batch, told) if self._loose else batch
 
@@ -179,17 +210,21 @@ class CsvFile:
         try:
             with pa_csv.open_csv(self.name, read_options=read, parse_options=parse, convert_options=options) as reader:
                 schema: pa.Schema = reader.schema
-                names = schema.names
+                names = self._names = [name.strip() for name in schema.names]
         except UnicodeDecodeError as error:
             raise DataError(f"{self.name}:1: the header is not UTF-8 text: {error.reason}") from error
         except pa.ArrowException as error:
             self._raise_unreadable(error)
         if (repeated := repeated_column(names)) is not None:
             raise DataError(f"{self.name}: {repeated}")
+        self._spelled = dict(zip(names, schema.names, strict=True))
         self._key = self._key.among(names)
         if self._key.time not in names:
             self._look_at_header(names)
-        types = {field.name: preferred(field.type) for field in schema if field.name}  # spreadsheets give empty columns
+        reads = {name for name in names if name and (name in self._key.names or self._form.reads(name))}
+        types = {  # spreadsheets give empty columns
+            name: preferred(kind) for name, kind in zip(names, schema.types, strict=True) if name in reads
+        }
         types |= {name: pa.string() for name in self._texts if name in types and name not in self._key.names}
         for name in self._known:
             if name not in types:
@@ -197,6 +232,7 @@ class CsvFile:
         if pa.types.is_floating(types.get(self._key.time, pa.null())):
             types[self._key.time] = FRACTION
         types |= self._known
+        types |= {name: kind for name, kind in self._declared().items() if name in types}
         for name in self._key.names:
             kind = types.get(name, pa.null())
             if self._drops and not (is_clock(kind) or pa.types.is_null(kind)):
@@ -206,14 +242,18 @@ class CsvFile:
                 self._raise_bad_key(name, first, preferred(_type_of(first)))
         return types
 
+    def _declared(self) -> dict[str, pa.DataType]:
+        """The columns that are values of a type whatever they look like; times and orders are what they are."""
+        return {name: kind for name, kind in self._form.declared.items() if name not in self._key.names}
+
     def _usual(self, name: str) -> pa.DataType:
         """What most values of a key column are that are no text, in the first block that has any; null in none."""
-        types = {name: pa.string()}
+        types = {self._spelled[name]: pa.string()}
         reader = pa_csv.open_csv(
             self.name,
             read_options=pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
             parse_options=self._parsing(),
-            convert_options=pa_csv.ConvertOptions(column_types=types, include_columns=[name]),
+            convert_options=pa_csv.ConvertOptions(column_types=types, include_columns=list(types)),
         )
         with reader:
             for batch in reader:
@@ -291,7 +331,7 @@ class CsvFile:
         """Make the type of the column that an error names wide enough for the value that it names."""
         bytes_found = _BAD_TEXT.search(str(error))
         if bytes_found is not None:  # a column that no query reads may be of any encoding
-            self._types[self._not_the_type(list(self._types)[int(bytes_found["column"])])] = pa.binary()
+            self._types[self._not_the_type(self._names[int(bytes_found["column"])])] = pa.binary()
             return
         found = _BAD_VALUE.search(str(error))
         if found is None and self._types.get(self._key.time) == FRACTION and self._key.time not in self._loose:
@@ -301,11 +341,16 @@ class CsvFile:
             self._raise_no_seconds()
         if found is None:
             self._raise_unreadable(error)
-        name = list(self._types)[int(found["column"])]
+        name = self._names[int(found["column"])]
         value = found["value"] or found["zoned"] or ""
         known = self._types[name]
-        if name in self._known and self._drops and known in _TIGHT:
+        declared = self._declared().get(name)
+        if (name in self._known or declared is not None) and self._drops and known in _TIGHT:
             self._loose[name] = known
+            return
+        if declared is not None:
+            self._types[name] = pa.string()
+            self.misfits[name] = self._misfit(name, declared, value)
             return
         if name in self._known:
             self._raise_other_type(name, value)
@@ -348,31 +393,29 @@ class CsvFile:
 
     def _raise_bad_key(self, name: str, value: str, kind: pa.DataType) -> NoReturn:
         """The error for a time or order column with text in it: the first value that is not of a kind."""
-        line = ":2" if is_text(kind) else ""
+        misfit = self._misfit(name, kind, value)
+        line = misfit.place.removeprefix(self.name) or (":2" if is_text(kind) else "")
+        role = "time" if name == self._key.time else "order"
+        raise DataError(
+            f"{self.name}{line}: the {role} column {name!r} holds {misfit.value!r}; it must hold "
+            + (FORMS if role == "time" else "integers or timestamps")
+        ).about(row=int(line[1:]) - 1 if line else None, column=name)
+
+    def _raise_other_type(self, name: str, value: str) -> NoReturn:
+        """The error for a value that is not of the type that its column has in the files before."""
+        misfit = self._misfit(name, self._types[name], value)
+        raise DataError(f"{misfit.place}: {other_type(name, repr(misfit.value), self._types[name])}")
+
+    def _misfit(self, name: str, kind: pa.DataType, value: str) -> Misfit:
+        """The first value of a column that is not of a type, which only a single thread knows the line of."""
         try:
             for _ in self._scan({name: kind}, threads=False):
                 pass
         except pa.ArrowException as error:
             found = _BAD_VALUE.search(str(error))
             if found is not None:
-                line, value = f":{found['line']}", found["value"] or found["zoned"]
-        role = "time" if name == self._key.time else "order"
-        raise DataError(
-            f"{self.name}{line}: the {role} column {name!r} holds {value!r}; it must hold "
-            + (FORMS if role == "time" else "integers or timestamps")
-        ).about(row=int(line[1:]) - 1 if line else None, column=name)
-
-    def _raise_other_type(self, name: str, value: str) -> NoReturn:
-        """The error for a value that is not of the type that its column has in the files before."""
-        line = ""
-        try:
-            for _ in self._scan({name: self._types[name]}, threads=False):
-                pass
-        except pa.ArrowException as error:
-            found = _BAD_VALUE.search(str(error))
-            if found is not None:
-                line, value = f":{found['line']}", found["value"] or found["zoned"] or ""
-        raise DataError(f"{self.name}{line}: {other_type(name, repr(value), self._types[name])}")
+                return Misfit(found["value"] or found["zoned"] or "", f"{self.name}:{found['line']}", kind)
+        return Misfit(value, self.name, kind)
 
     def _raise_unreadable(self, error: pa.ArrowException) -> NoReturn:
         """The error for a row with too many or too few fields, or a file that is no CSV at all."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import bz2
 import gzip
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
 from hamlet.arrays import pa
 from hamlet.errors import OptionError, option
@@ -40,6 +40,16 @@ class CsvForm:
     whole_seconds : bool
         Whether a time column of text whose times are whole seconds counts seconds, as bounds of policies without a unit
         do, in place of microseconds, as that of a pipe does.
+    declared : mapping of str to pyarrow.DataType
+        Columns of text that are read as these types, whatever they look like.
+    only : callable, optional
+        Which other columns somebody reads, by name; the rest may hold anything, and has the null type.
+    records : callable, optional
+        What makes a table of objects of JSON, in place of Arrow: of arrays whose values are of several types.
+    by_time : bool
+        Whether the events of several files are merged by time, in place of one file after the other.
+    written_times : bool
+        Whether the time column comes as it is written, since it is a value, too; its type is that of its times.
     """
 
     delimiter: str | None = None
@@ -48,6 +58,15 @@ class CsvForm:
     missing_columns: MissingColumns | None = None
     texts: tuple[str, ...] = ()
     whole_seconds: bool = False
+    declared: Mapping[str, pa.DataType] = field(default_factory=dict)
+    only: Callable[[str], bool] | None = None
+    records: Callable[[Sequence[dict[str, Any]]], pa.Table] | None = None
+    by_time: bool = False
+    written_times: bool = False
+
+    def reads(self, name: str) -> bool:
+        """Whether somebody reads a column of this name."""
+        return self.only is None or name in self.declared or self.only(name)
 
     @property
     def drops(self) -> bool:

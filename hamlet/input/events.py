@@ -22,14 +22,15 @@ from hamlet.errors import DataError, OptionError, one_of
 from hamlet.frontend.time_column import TIME
 from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.clocked import clocked
-from hamlet.input.columns import values_of
-from hamlet.input.csvform import CsvForm
+from hamlet.input.columns import integers, values_of
+from hamlet.input.csvfile import CsvFile, Misfit
+from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.durations import Durations, is_seconds, with_durations
-from hamlet.input.files import key_of, lacking, leaves, open_paths, refuse_urls
-from hamlet.input.files_protocol import Reader
+from hamlet.input.files import Leaf, key_of, leaves, open_paths, refuse_urls
+from hamlet.input.files_protocol import Reader, within
+from hamlet.input.folder import Folder, lacking
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.missing import MissingColumns, missing_column
-from hamlet.input.moments import with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, sorted_batches
 from hamlet.input.readers import (
     DatasetReader,
@@ -75,6 +76,7 @@ class EventSource:
 
     sample: pa.RecordBatch | None = None
     condition: str | None = None
+    in_order = True  # whether `batches` gives the events by time
     _check: OrderCheck | None = None  # has seen all events before the first one is given
 
     def __init__(self, reader: Reader, key: SortKey, schema: Schema, spill_rows: int) -> None:
@@ -147,6 +149,10 @@ class EventSource:
         if self.rows is None:
             self.rows = self._reader.rows  # of few events of a stream
 
+    def ticks(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """The times of a batch of these events."""
+        return integers(batch.column(self.schema.clock.column), self.schema.clock.column)[0]
+
     whole = True  # whether all events of an input are there, in its order
 
     def as_read(self) -> Iterator[pa.RecordBatch]:
@@ -185,7 +191,7 @@ class EventSource:
 
     def notes(self) -> list[str]:
         """What to know of the input: rows dropped, row groups not read, and times without the zone asked for."""
-        found = [dropped_by(self._reader).sentence(), self.row_groups.sentence(), *lacking(self._reader)]
+        found = [self.dropped.sentence(), self.row_groups.sentence(), *lacking(self._reader)]
         clock = self.schema.clock
         if clock.zone is not None and clock.is_timestamp and clock.type.tz is None:
             found.append(f"the times of '{clock.column}' have no time zone; they are read as UTC")
@@ -219,6 +225,26 @@ class EventSource:
     def left_out(self) -> dict[str, int]:
         """How many row groups are not read, by the reason."""
         return self.row_groups.skipped()
+
+    @property
+    def dropped(self) -> Dropped:
+        """Rows that are left out because they are bad."""
+        return dropped_by(self._reader)
+
+    @property
+    def misfits(self) -> dict[str, Misfit]:
+        """Of columns of a declared type (`hamlet.input.csvform.CsvForm`), the first value that is none of it."""
+        found = (each.misfits for each in within(self._reader) if isinstance(each, CsvFile))
+        return {name: misfit for each in found for name, misfit in each.items()}
+
+    def leaves(self) -> Iterator[Leaf]:
+        """The files that are read, for who opens them again."""
+        return leaves(self._reader)
+
+    def look(self, columns: Sequence[str]) -> None:
+        """Find out what files lack of these columns, for `notes`; raises DataError where that is an error."""
+        if isinstance(self._reader, Folder):
+            self._reader.look(columns)
 
     def types(self) -> list[str]:
         """The types of events that are dicts; none of others, whose columns are known."""
@@ -291,7 +317,7 @@ class SomeEvents(EventSource):
 
     def __init__(self, source: EventSource) -> None:
         self.name, self.schema, self.arrow_schema = source.name, source.schema, source.arrow_schema
-        self.rows, self._source = source.rows, source
+        self.rows, self._source, self.in_order = source.rows, source, source.in_order
 
     def _without(self, rows: int) -> None:
         """So many events are known not to come."""
@@ -311,6 +337,20 @@ class SomeEvents(EventSource):
     def repeatable(self) -> bool:
         """Whether the other source can be read again."""
         return self._source.repeatable
+
+    @property
+    def dropped(self) -> Dropped:
+        """Those of the other source."""
+        return self._source.dropped
+
+    @property
+    def misfits(self) -> dict[str, Misfit]:
+        """Those of the other source."""
+        return self._source.misfits
+
+    def ticks(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """The times of a batch of these events."""
+        return self._source.ticks(batch)
 
     def types(self) -> list[str]:
         """The event types that occur, where the other source knows."""
@@ -424,7 +464,7 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
     if isinstance(source, EventSource):
         return source
     chosen = SourceOptions(**options)
-    key, reader, closed = _reader_of(source, SortKey(chosen.time_column, chosen.order_column), chosen)
+    key, reader, closed = reader_of(source, SortKey(chosen.time_column, chosen.order_column), chosen, chosen.form)
     schema = schema_of(
         reader.schema,
         key,
@@ -437,9 +477,9 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
     return EventSource(reader, key, schema.in_zone(chosen.timezone), chosen.spill_rows)
 
 
-def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortKey, Reader, bool]:
+def reader_of(source: Any, key: SortKey, options: SourceOptions, form: CsvForm) -> tuple[SortKey, Reader, bool]:
     """The key with the time column that the source has, a reader of it, and whether its columns are all there are."""
-    form, type_column, input_format = options.form, options.type_column, options.input_format
+    type_column, input_format = options.type_column, options.input_format
     refuse_urls(source)
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if isinstance(paths, (list, tuple)) and paths and all(isinstance(each, (str, os.PathLike)) for each in paths):
@@ -449,7 +489,7 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
         source = source.to_reader()  # of a scanner
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs
         key = key.among(source.schema.names)
-        dataset = clocked(DatasetReader(source), key.time)
+        dataset = clocked(DatasetReader(source), key.time, form.written_times)
         return key, timed(dataset, key) if form.drops else dataset, True
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
@@ -459,7 +499,7 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
             stream = pa.RecordBatchReader.from_stream(source)
             if not in_memory_already:
                 key = key.among(stream.schema.names)
-                return key, stream_of(stream, key, options.time_unit, form.drops), True
+                return key, stream_of(stream, key, options.time_unit, form), True
             source = stream.read_all()
         except (pa.ArrowException, TypeError, ValueError) as error:
             said = "; ".join(map(str, error.args))  # of pandas, what and where
@@ -467,8 +507,7 @@ def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[SortK
     names, source = named(source)
     key = key.among(names)
     table, closed = table_of(source, wide=options.wide_integers, time=key.time)
-    table = with_moments(table, key.time, options.time_unit)
-    return key, in_memory("the table" if closed else "the events", table, key, form.drops), closed
+    return key, in_memory("the table" if closed else "the events", table, key, options.time_unit, form), closed
 
 
 def _has_parquet(reader: Reader) -> bool:

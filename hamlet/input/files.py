@@ -20,15 +20,15 @@ from hamlet.input.clocked import Clocked, clocked
 from hamlet.input.csvfile import CsvFile
 from hamlet.input.csvform import CsvForm
 from hamlet.input.files_protocol import Reader
+from hamlet.input.folder import Folder
 from hamlet.input.formats import COMPRESSIONS, format_of
 from hamlet.input.hive import InFolders, types_of, values_in
 from hamlet.input.input_schema import other_type
 from hamlet.input.jsonfile import JsonFile
-from hamlet.input.missing import FileColumns, finding, refusal
-from hamlet.input.missing import lacking as lacking_in
+from hamlet.input.merged import Merged
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.timed import Timed, timed
-from hamlet.input.widening import FRACTION, conform, merged_schema, validate, widen
+from hamlet.input.widening import FRACTION, conform, validate, widen
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -52,8 +52,15 @@ def open_paths(
     opened = _opened(paths, key, type_column, input_format, form)
     readers = [each for reader in opened for each in (reader.readers if isinstance(reader, Folder) else [reader])]
     shown = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    clock = key_of(opened[0], key).time
-    return opened[0] if len(opened) == 1 else Folder(shown, readers, clock, _missing_of(form))
+    return opened[0] if len(opened) == 1 else _together(shown, readers, key, form)
+
+
+def _together(name: str, readers: Sequence[Reader], key: SortKey, form: CsvForm | None) -> Reader:
+    """Several files as one."""
+    clock, form = key_of(readers[0], key).time, form or CsvForm()
+    if form.by_time:
+        return Merged(name, readers, clock, form.missing_columns, lambda column: column == clock or form.reads(column))
+    return Folder(name, readers, clock, form.missing_columns)
 
 
 def _opened(
@@ -73,11 +80,6 @@ def key_of(reader: Reader, key: SortKey) -> SortKey:
     while not isinstance(first, (CsvFile, JsonFile, ParquetFile)):
         first = first.readers[0] if isinstance(first, Folder) else first.reader
     return replace(key, time=first.key.time) if isinstance(first, JsonFile) else key.among(first.schema.names)
-
-
-def _missing_of(form: CsvForm | None) -> str | None:
-    """What becomes of columns that one of several files lacks."""
-    return None if form is None else form.missing_columns
 
 
 def matching(pattern: Path) -> list[Path]:
@@ -163,13 +165,12 @@ def open_path(
             own = {name: kind for name, kind in (known or {}).items() if name != key.time or kind != FRACTION}
             found = ParquetFile(path, own)
             key = key.among(found.schema.names)
-            reader = clocked(found, key.time)
+            reader = clocked(found, key.time, form is not None and form.written_times)
             drops = form is not None and form.drops and (reader is not found or found.may_lack(key.names))
             return timed(reader, key) if drops else reader
         if kind == "csv":
             return CsvFile(path, key, type_column, form, known)
-        form = form or CsvForm()
-        return JsonFile(path, key, known, texts=form.texts, drops=form.drops, whole_seconds=form.whole_seconds)
+        return JsonFile(path, key, form, known)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -249,7 +250,7 @@ def leaves(reader: Reader) -> Iterator[Leaf]:
 def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None) -> Reader:
     found = event_files(path)
     kinds = {format_of(file, input_format): file for file in found}
-    if len(kinds) > 1:
+    if len(kinds) > 1 and (form is None or not form.by_time):
         mixed = one_of([f"{file.name} ({kind})" for kind, file in kinds.items()], "and")
         raise DataError(f"the folder {path} mixes formats: {mixed}; give one file, or a folder of one format")
     return _open_below(path, found, str(path), key, type_column, input_format, form)
@@ -271,8 +272,7 @@ def _open_below(
         InFolders(reader, each, types) if each else reader
         for reader, each in zip(_opened(found, key, type_column, input_format, form), values, strict=True)
     ]
-    clock = key_of(readers[0], key).time
-    return readers[0] if len(readers) == 1 else Folder(shown, readers, clock, _missing_of(form))
+    return readers[0] if len(readers) == 1 else _together(shown, readers, key, form)
 
 
 class ParquetFile:
@@ -356,95 +356,3 @@ def _dictionaries(file: pq.ParquetFile) -> list[str]:
             if not column.has_dictionary_page or column.total_uncompressed_size > most:
                 names.discard(column.path_in_schema)
     return [name for name in schema.names if name in names] if metadata.num_row_groups else []
-
-
-def columns_of(reader: Reader) -> FileColumns:
-    """What a file is called, and which columns it has, those that its folders say among them."""
-    inner: Reader = reader.reader if isinstance(reader, InFolders) else reader
-    return FileColumns(reader.name, reader.schema.names, isinstance(inner, CsvFile))
-
-
-def own_columns(reader: Reader, columns: Sequence[str], missing: str | None = None) -> list[str]:
-    """The columns that a file has of those that its folder has; the others are NULL there.
-
-    Parameters
-    ----------
-    reader : Reader
-    columns : sequence of str
-    missing : {'error', 'null'}, optional
-        What becomes of the others, as of `hamlet.input.missing.lacking`.
-
-    Raises
-    ------
-    DataError
-        If it lacks one and must not, or if it has none of them.
-    """
-    own = [column for column in columns if column in reader.schema.names]
-    file = columns_of(reader)
-    if len(own) < len(columns) and (missing == "error" or (missing is None and file.has_header)):
-        absent = next(column for column in columns if column not in own)
-        raise DataError(refusal(file, absent, None))
-    if not own and columns:
-        raise DataError(f"{reader.name} has none of the columns {', '.join(columns)}")
-    return own
-
-
-class Folder:
-    """Files with one schema, read one after the other.
-
-    Names are case-sensitive. Where a Parquet file or JSON lines lack a column it is NULL, and a note says so; a CSV
-    file must have all that are read, or its header may be wrong. `missing` says otherwise.
-
-    Attributes
-    ----------
-    lacking : dict of (str, str) to int
-        Events, by file and column that it lacks, of those read so far.
-    """
-
-    ordered: bool | None = None
-
-    def __init__(
-        self, name: str, readers: Sequence[Reader], clock: str | None = None, missing: str | None = None
-    ) -> None:
-        self.name = name
-        self.readers = readers
-        self.lacking: dict[tuple[str, str], int] = {}
-        self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers], clock)
-        counts = [reader.rows for reader in readers]
-        self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
-        self._missing = missing
-
-    def look(self, columns: Sequence[str]) -> None:
-        """Find what files lack of these columns, before any of their rows are read.
-
-        Raises
-        ------
-        DataError
-            With all of it, where it is an error.
-        """
-        rows = {reader.name: reader.rows for reader in self.readers}
-        files = [columns_of(reader) for reader in self.readers if reader.schema.names]  # else all its lines are bad
-        for file, column in lacking_in(files, columns, self._missing):
-            self.lacking[file.name, column] = rows[file.name] or 0
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of all files, in the order of the file names."""
-        schema = pa.schema([self.schema.field(column) for column in columns])
-        self.look(columns)
-        for reader in self.readers:
-            if not reader.schema.names:
-                continue
-            own = own_columns(reader, columns, "null")
-            lacks = [(reader.name, column) for column in columns if column not in own]
-            count = 0
-            for batch in reader.batches(own):
-                count += batch.num_rows
-                self.lacking.update(dict.fromkeys(lacks, count))
-                yield conform(batch, schema)
-
-
-def lacking(reader: object) -> list[str]:
-    """What files lack that others have, in sentences."""
-    found = [finding(name, column, rows) for (name, column), rows in getattr(reader, "lacking", {}).items()]
-    inner = getattr(reader, "readers", None) or [getattr(reader, "reader", None)]
-    return found + [each for one in inner if one is not None for each in lacking(one)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -35,3 +35,11 @@ class Reader(Protocol):
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows as they stand, with exactly these columns in this order; all names are in the schema."""
         ...
+
+
+def within(reader: Any) -> Iterator[Any]:
+    """A reader, and all readers in it."""
+    yield reader
+    for inner in getattr(reader, "readers", None) or (getattr(reader, "reader", None),):
+        if inner is not None:
+            yield from within(inner)

@@ -101,7 +101,7 @@ def _check_type_column(arrow: pa.Schema, type_column: str, closed: bool, source:
                 f"{source}: the type column {type_column!r} holds {kind}; event types are strings "
                 f"({named_by('--type-column')} names the type column)"
             )
-    elif closed:
+    elif closed and type_column:  # a specification needs none
         raise DataError(f"{source}: {missing_column(type_column, arrow.names, 'type', '--type-column')}")
 
 

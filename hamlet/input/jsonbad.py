@@ -7,7 +7,7 @@ or has a value of another kind than the attribute had before: text where numbers
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -29,13 +29,16 @@ class BadLines:
     ----------
     key : SortKey
         The time and order columns.
+    reads : callable
+        Which attributes somebody reads; others may be of any kind.
 
     Attributes
     ----------
     dropped : Dropped
     """
 
-    def __init__(self, key: SortKey) -> None:
+    def __init__(self, key: SortKey, reads: Callable[[str], bool] = lambda _: True) -> None:
+        self._reads = reads
         self.dropped = Dropped()
         self._keys = key.names
         self._time = key.time
@@ -84,7 +87,7 @@ class BadLines:
             return str(error)
         kinds = {}
         for name, value in event.items():
-            if value is None:
+            if value is None or not (name in self._keys or self._reads(name)):
                 continue
             kind = _kind(value)
             if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,13 +21,14 @@ import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream
-from hamlet.input.csvform import Dropped
+from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.input_schema import other_type
 from hamlet.input.json_line import MOST_BRACKETS, all_blank, brackets_in, brief, first_names, object_of
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.moments import FORMS, NUMBER, NoTimeError, as_seconds, clock_of, nanoseconds_of
 from hamlet.input.ordering import OrderCheck, SortKey
-from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, widen, widen_clocks, written_types
+from hamlet.input.records import table_of_records
+from hamlet.input.widening import EXACT_SECONDS, FRACTION, cast, is_clock, is_text, widen, widen_clocks, written_types
 
 _CHUNK = 1 << 23  # bytes
 _LONGEST_LINE = 1 << 28  # bytes
@@ -49,14 +51,10 @@ class JsonFile:
     key : SortKey
         The time and order columns; text there is read as ISO 8601 timestamps, and so is an attribute that holds nothing
         else. Arrow's reader knows those of whole seconds only, and forgets their zones.
+    form : CsvForm, optional
+        Bad lines are those of `hamlet.input.jsonbad`.
     known : mapping of str to pyarrow.DataType, optional
         Types of attributes in files that were read before: a value of another type is an error.
-    texts : sequence of str
-        Attributes that are text, also where it looks like times.
-    drops : bool
-        Whether bad lines (`hamlet.input.jsonbad`) are left out, in place of an error.
-    whole_seconds : bool
-        Whether times that are whole seconds throughout count seconds (`hamlet.input.csvform.CsvForm`).
 
     Attributes
     ----------
@@ -68,30 +66,28 @@ class JsonFile:
         self,
         path: Path,
         key: SortKey,
+        form: CsvForm | None = None,
         known: Mapping[str, pa.DataType] | None = None,
-        *,
-        texts: Sequence[str] = (),
-        drops: bool = False,
-        whole_seconds: bool = False,
     ) -> None:
         self.name = str(path)
+        self._form = form = form or CsvForm()
         self._bad: BadLines | None = None
         _, chunk = next(self._chunks(), (1, b""))
         self.key = key = key.among(first_names(chunk.split(b"\n", _MOST_LINES)[:_MOST_LINES]))
-        self._texts = frozenset(texts).difference(key.names)
+        self._texts = frozenset(form.texts).difference(key.names)
         self._parsed: dict[str, pa.DataType] = {}  # columns that come as text: the timestamps that it means
         self._moments: dict[str, pa.DataType | None] = {}  # attributes that come as text, likewise; None: it is text
         self._seconds: set[str] = set()  # columns that a chunk holds as timestamps
         self._types: dict[str, pa.DataType] = {}  # as Arrow reads them
         self._absent: dict[str, int] = {}  # key columns that a whole chunk lacks: the chunk's first line
-        self._bad = BadLines(key) if drops else None
+        self._bad = BadLines(key, form.reads) if form.drops else None
         self._fractions = False  # whether times are seconds with a fraction, which are read as decimals
         before = {name: copy.copy(value) for name, value in vars(self).items()}
         try:
             check = self._survey_all(known or {})
         except _LateFractionError:  # all times are seconds then
             vars(self).update(before)
-            self._bad, self._fractions = BadLines(key) if drops else None, True
+            self._bad, self._fractions = BadLines(key, form.reads) if form.drops else None, True
             check = self._survey_all(known or {})
         self.rows: int | None = check.rows
         self.ordered: bool | None = check.ordered
@@ -101,7 +97,7 @@ class JsonFile:
             if not pa.types.is_null(self._types.get(name, pa.null())):
                 raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")
         self._parsed |= self._times_throughout()
-        self._types = written_types(self._types, key.time if whole_seconds else None)
+        self._types = written_types(self._types, key.time if form.whole_seconds else None)
         for name, kind in (known or {}).items():
             self._keep_to(name, kind)
         self.schema = pa.schema([(name, self._parsed.get(name, kind)) for name, kind in self._types.items()])
@@ -170,9 +166,10 @@ class JsonFile:
         """The rows in the order of the file."""
         kinds = [(column, self._types[column]) for column in columns]
         schema = pa.schema([(name, EXACT_SECONDS if kind == FRACTION else kind) for name, kind in kinds])
+        as_written = self.key.time if self._form.written_times and self.key.time in columns else None
         for line, chunk in self._chunks():
             table = self._read(chunk, line, schema).select(list(columns))
-            yield from self._with_times(table, line).to_batches()
+            yield from self._with_times(table, line, as_written).to_batches()
 
     def _chunks(self) -> Iterator[tuple[int, bytes]]:
         """Pieces of whole lines, each with the number of its first line; none blank."""
@@ -215,6 +212,8 @@ class JsonFile:
             if wide is None and {is_text(known), is_text(field.type)} == {True, False}:
                 other = field.type if is_text(known) else known
                 wide = pa.string() if pa.types.is_timestamp(other) else None  # some text happens to look like a time
+            if wide is None and self._form.records is not None and pa.types.is_nested(known):
+                wide = known if pa.types.is_nested(field.type) else None  # whoever reads them looks at each value
             if wide is None:
                 self._raise_clash(field.name, known, table, line, chunk)
             self._types[field.name] = wide
@@ -294,9 +293,11 @@ class JsonFile:
                 return kind
         return self._raise_bad_time(texts, name, line, TIMES[0])
 
-    def _with_times(self, table: pa.Table, line: int) -> pa.Table:
-        """Key columns that come as text, as the timestamps that the text means."""
+    def _with_times(self, table: pa.Table, line: int, as_written: str | None = None) -> pa.Table:
+        """Key columns that come as text, as the timestamps that the text means, but for one."""
         for place, name in enumerate(table.schema.names):
+            if name == as_written:
+                continue
             texts = table.column(place)
             kind = FRACTION if texts.type == EXACT_SECONDS else self._parsed.get(name)
             if kind is not None and texts.type != kind:
@@ -345,12 +346,49 @@ class JsonFile:
         raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
 
     def _read(self, chunk: bytes, line: int, schema: pa.Schema | None) -> pa.Table:
-        parse = pa_json.ParseOptions() if schema is None else pa_json.ParseOptions(schema, False, "ignore")
+        """A chunk as a table: of these columns, or of all that somebody reads."""
+        form = self._form
+        if form.records is not None:
+            return self._of_objects(chunk, line, schema, form.records)
+        parse = pa_json.ParseOptions(schema, False, "infer" if schema is None else "ignore")
+        if schema is None and (large := [each for each in form.declared.items() if pa.types.is_uint64(each[1])]):
+            parse = pa_json.ParseOptions(pa.schema(large), False, "infer")
         read = pa_json.ReadOptions(use_threads=False, block_size=len(chunk) + 1)
         try:
-            return pa_json.read_json(as_stream(chunk), read, parse)
+            table = pa_json.read_json(as_stream(chunk), read, parse)
         except pa.ArrowException as error:
+            if form.only is None:
+                self._raise_unreadable(chunk, line, error)
+            return self._of_objects(chunk, line, schema, partial(table_of_records, wide=True))
+        return table if schema is not None or form.only is None else table.select(self._read_of(table.schema.names))
+
+    def _read_of(self, names: Iterable[str]) -> list[str]:
+        """Which attributes somebody reads."""
+        return [name for name in names if name in self.key.names or self._form.reads(name)]
+
+    def _of_objects(
+        self, chunk: bytes, line: int, schema: pa.Schema | None, table_of: Callable[[list[dict[str, Any]]], pa.Table]
+    ) -> pa.Table:
+        """A chunk that Arrow cannot read: attributes that nobody reads may hold anything."""
+        rows = []
+        for number, text in enumerate(chunk.split(b"\n"), line):
+            if text.strip():
+                event = self._object_at(text, number)
+                rows.append({name: event[name] for name in self._read_of(event)})
+        try:
+            table = table_of(rows)
+        except DataError as error:
             self._raise_unreadable(chunk, line, error)
+        if schema is None:
+            return table
+        known = table.schema.names
+        columns = {each.name: table.column(each.name) if each.name in known else pa.nulls(len(rows)) for each in schema}
+        for name, kind in zip(schema.names, schema.types, strict=True):
+            if kind == EXACT_SECONDS and not pa.types.is_null(columns[name].type):
+                columns[name] = as_seconds(columns[name], name)
+            if not pa.types.is_nested(kind):
+                columns[name] = cast(columns[name], kind, name)
+        return pa.table(columns)
 
     # ------------------------------------------------------------------------------------- what can be wrong
 
@@ -373,14 +411,15 @@ class JsonFile:
             if brackets_in(text) > MOST_BRACKETS:
                 self._object_at(text, number)
 
-    def _raise_unreadable(self, chunk: bytes, line: int, error: pa.ArrowException) -> NoReturn:
-        """The error for a chunk that Arrow refuses, with the line that is wrong."""
+    def _raise_unreadable(self, chunk: bytes, line: int, error: Exception) -> NoReturn:
+        """The error for a chunk that cannot be read, with the line that is wrong."""
         seen: dict[str, tuple[int, type]] = {}
         for number, text in enumerate(chunk.split(b"\n"), line):
             if not text.strip():
                 continue
             event = self._object_at(text, number)
-            for name, value in event.items():
+            for name in self._read_of(event):
+                value = event[name]
                 kind: type = float if isinstance(value, int) and not isinstance(value, bool) else type(value)
                 if value is None:
                     continue
@@ -408,7 +447,12 @@ class JsonFile:
 
     def _refuse_long_integers(self, table: pa.Table, chunk: bytes, line: int) -> None:
         """Integers of more than 64 bits would be read as doubles, and different keys as equal ones."""
-        doubles = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+        declared = self._form.declared
+        doubles = [
+            field.name
+            for field in table.schema
+            if pa.types.is_floating(field.type) and not pa.types.is_floating(declared.get(field.name, pa.null()))
+        ]
         largest = {name: pc.max(pc.abs(table.column(name))).as_py() for name in doubles}
         huge = [name for name, value in largest.items() if value is not None and value >= _BEYOND_64_BITS]
         for number, text in enumerate(chunk.split(b"\n") if huge else (), line):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import OptionError, option
-from hamlet.input.columns import integers
+from hamlet.input.buffers import from_numpy
 from hamlet.input.events import EventSource, Progress, SomeEvents
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.statistics import Bounds, BoundsOf
@@ -70,9 +70,14 @@ class PeriodEvents(SomeEvents):
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
     ) -> Iterator[pa.RecordBatch]:
         """The batches of the events of the period (`EventSource.batches`)."""
-        clock = self.schema.clock.column
         for batch in self._source.batches(columns, progress=progress, pane=pane):
-            times = integers(batch.column(clock), clock)[0]
+            times = self._source.ticks(batch)
+            if not self.in_order:
+                inside = (times >= self._first) & (times < self._end)
+                part = batch if inside.all() else batch.filter(from_numpy(inside))
+                if part.num_rows:
+                    yield part
+                continue
             first, last = np.searchsorted(times, [self._first, self._end])
             if last > first:
                 part = batch.slice(int(first), int(last - first))

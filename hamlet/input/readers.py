@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.clocked import Clocked, clocked
-from hamlet.input.csvform import Dropped
+from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files_protocol import Reader
 from hamlet.input.moments import kind_of, needs_reading, with_moments
 from hamlet.input.ordering import SortKey, slices
@@ -110,26 +110,28 @@ def is_stream(reader: Reader) -> bool:
     return isinstance(reader, StreamReader) and reader.rows is None
 
 
-def in_memory(name: str, table: pa.Table, key: SortKey, drops: bool) -> TableReader:
-    """A table, without its rows that have no time where these are to be dropped."""
-    found = TableReader(name, table)
-    rest = timed(found, key) if drops else found
+def in_memory(name: str, table: pa.Table, key: SortKey, time_unit: str, form: CsvForm) -> Reader:
+    """A table with a clock for its times, without its rows that have none where these are to be dropped."""
+    found = TableReader(name, with_moments(table, key.time, time_unit))
+    rest = timed(found, key) if form.drops else found
     if isinstance(rest, Timed):
         batches = [each.replace_schema_metadata() for each in rest.batches(table.schema.names)]
         found = TableReader(name, pa.Table.from_batches(batches, found.schema))
         found.dropped = rest.dropped
+    elif form.written_times and not found.schema.equals(table.schema):
+        return Clocked(TableReader(name, table), key.time, found.schema.field(key.time).type, written=True)
     return found
 
 
-def stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, drops: bool) -> Reader:
+def stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, form: CsvForm) -> Reader:
     """A stream, or a table of all its rows where times are text, which is looked at as a whole."""
     place = reader.schema.get_field_index(key.time)
     kind = None if place < 0 else reader.schema.field(place).type
     if kind is None or not needs_reading(kind) or kind_of(kind) is not None:
-        stream = clocked(StreamReader(reader), key.time)
-        return Timed(stream, key) if drops and all(name in stream.schema.names for name in key.names) else stream
+        stream = clocked(StreamReader(reader), key.time, form.written_times)
+        return Timed(stream, key) if form.drops and all(name in stream.schema.names for name in key.names) else stream
     with reader:
-        return in_memory("the Arrow stream", with_moments(reader.read_all(), key.time, time_unit), key, drops)
+        return in_memory("the Arrow stream", reader.read_all(), key, time_unit, form)
 
 
 def table_of(

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.input.files import Folder, ParquetFile
+from hamlet.input.files import ParquetFile
 from hamlet.input.files_protocol import Reader
+from hamlet.input.folder import Folder
 from hamlet.input.hive import InFolders
 from hamlet.input.statistics import Bounds, BoundsOf, Statistics
 from hamlet.language.schema import MOST_TICKS, Schema

@@ -162,7 +162,7 @@ MOST_SECONDS = MOST_TICKS // 10**9
 
 
 def in_ticks(time: Any, clock: Clock, name: str) -> int:
-    """A time as the user gives it, in ticks: a time of the column, or text.
+    """A time as the user gives it, in ticks: a time of the column, or text; between two ticks it is the second.
 
     Text without a zone is the time of the clock by which days begin, if there is one, else that of the column's zone.
 
@@ -172,19 +172,22 @@ def in_ticks(time: Any, clock: Clock, name: str) -> int:
         If it is no such time.
     """
     if isinstance(time, str):
-        if (
-            not clock.is_timestamp
-            and NUMBER.fullmatch(time)
-            and (clock.is_fraction or time.strip().lstrip("-").isdecimal())
-        ):
-            return time_in_ticks(time if clock.is_fraction else int(time), clock)
+        if not clock.is_timestamp and NUMBER.fullmatch(time):
+            return time_in_ticks(time if clock.is_fraction else _next_whole(Decimal(time.strip())), clock)
         zone = clock.zone or (clock.type.tz if clock.is_timestamp else None)
         seconds = moment_seconds(time, zone)
         if seconds is None:
             what = "a whole number of ticks, or a time since 1970" if not clock.is_timestamp else "a time"
             raise OptionError(f"{name} is {time!r}; it must be {what} such as {FORMS}")
         return -int(-seconds * clock.ticks_per_second // 1)  # the first tick that is not before it
+    if isinstance(time, (float, np.floating, Decimal)) and pa.types.is_integer(clock.type) and np.isfinite(float(time)):
+        return time_in_ticks(_next_whole(time), clock)
     return time_in_ticks(time, clock)
+
+
+def _next_whole(time: Any) -> int:
+    """The first tick that is not before a number of ticks."""
+    return -int(-Fraction(str(time)) // 1)
 
 
 def refuse_far(column: str, first: int, last: int) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.input.csvform import Dropped
-from hamlet.input.files_protocol import Reader
+from hamlet.input.files_protocol import Reader, within
 from hamlet.input.ordering import SortKey
 
 
@@ -78,18 +78,8 @@ def timed(reader: Reader, key: SortKey) -> Reader:
 
 def dropped_by(reader: Reader) -> Dropped:
     """What a reader leaves out; of several files with their names."""
-    found = list(_dropped(reader))
+    found = [each for each in within(reader) if isinstance(getattr(each, "dropped", None), Dropped)]
     whole = Dropped()
-    for name, each in found:
-        whole = whole.plus(each, name if len(found) > 1 else None)
+    for each in found:
+        whole = whole.plus(each.dropped, str(each.name) if len(found) > 1 else None)
     return whole
-
-
-def _dropped(reader: object) -> Iterator[tuple[str, Dropped]]:
-    """What each reader in a reader leaves out."""
-    own = getattr(reader, "dropped", None)
-    if isinstance(own, Dropped):
-        yield str(getattr(reader, "name", "")), own
-    for inner in getattr(reader, "readers", None) or (getattr(reader, "reader", None),):
-        if inner is not None:
-            yield from _dropped(inner)

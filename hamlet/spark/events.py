@@ -15,8 +15,9 @@ from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
 from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.durations import with_durations
-from hamlet.input.files import Leaf, open_path, own_columns
+from hamlet.input.files import Leaf, open_path
 from hamlet.input.files_protocol import Reader
+from hamlet.input.folder import own_columns
 from hamlet.input.missing import finding
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.ticks import times_of

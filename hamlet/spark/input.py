@@ -34,7 +34,8 @@ from pyspark.sql.types import (
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
 from hamlet.input.durations import with_durations
-from hamlet.input.files import Folder, key_of, lacking, leaves, open_paths
+from hamlet.input.files import key_of, leaves, open_paths
+from hamlet.input.folder import Folder, lacking
 from hamlet.input.formats import format_of
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey

@@ -29,7 +29,8 @@ from hamlet.errors import DataError, OptionError, Span, UnsupportedError, Worklo
 from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
 from hamlet.input.csvform import CsvForm
-from hamlet.input.files import columns_of, event_files, matching, may_contain, open_path
+from hamlet.input.files import event_files, matching, may_contain, open_path
+from hamlet.input.folder import columns_of
 from hamlet.input.formats import format_of
 from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.events import EventSource
-from hamlet.input.files import Folder, ParquetFile
+from hamlet.input.files import ParquetFile
+from hamlet.input.folder import Folder
 from hamlet.input.ordering import OrderCheck
 from hamlet.input.period import PeriodEvents
 from hamlet.parallel.routing.blocks import EVERY_TIME, Block, blocks_and_cells, blocks_of, moved, steps_of

@@ -18,10 +18,10 @@ from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from hamlet.engine.options import Options as QueryOptions
-from hamlet.errors import DataError, WorkloadError
+from hamlet.errors import WorkloadError
 from hamlet.frontend.time_column import TIME, settled
-from hamlet.input.csvform import CsvForm, Dropped
-from hamlet.input.files import matching
+from hamlet.input.csvform import CsvForm
+from hamlet.input.files import Leaf, matching
 from hamlet.input.files_protocol import Reader
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import Clock
@@ -39,20 +39,16 @@ from hamlet.spark.session import session, translated
 from hamlet.spark.sliced import TimedWork
 from hamlet.spark.slices import mapped
 from hamlet.spark.specification_work import SpecificationWork
-from hamlet.streams import Monitor, Specification
+from hamlet.streams import Specification
 from hamlet.streams.clock import Times, integer_clock
-from hamlet.streams.feeds import Around, Feed
-from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.options import MonitorOptions, Options
 from hamlet.streams.program import ir
 from hamlet.streams.program.routing import routed_by
-from hamlet.streams.run import begun
-from hamlet.streams.sources import TYPES, FoundFile, found_files, open_feed
+from hamlet.streams.sources import NULLS, TYPES, batches_of, clock_of, kinds_of, misfits_of, open_stream
 
 _LOG = logging.getLogger("hamlet")
-_NONE = ("", "#")  # in CSV, that an event has no value
 _TICK = "\0tick"  # a name that no input has
 _CARRIED = {"Int": pa.int64(), "UInt": pa.decimal128(20, 0), "Float": pa.float64(), "Bool": pa.bool_()}
 
@@ -90,7 +86,7 @@ class SpecificationBatch(Once):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How events are read, as `hamlet.streams.filters.open_chosen` takes it."""
+        """How events are read, as `hamlet.streams.sources.open_stream` takes it."""
         names = ("where", "since", "until", "time_column", "time_unit", "input_format")
         return {name: getattr(self, name) for name in names} | {"form": self.form}
 
@@ -135,11 +131,13 @@ def submit(
     routed_by(spec.program)
     paths = [each for path in seen_by_all(source) for each in matching(Path(path)) or [Path(path)]]
     place = destination(output, chosen, [*map(str, paths), spec.source])
-    files = [each for path in paths for each in found_files(path.resolve())]
-    time, form = chosen.time_column, chosen.form
-    feed = open_feed(files, spec.inputs, time_column=time, input_format=chosen.input_format, form=form)
-    monitor = Monitor(spec, time_column=chosen.time_column, time_unit=chosen.time_unit)
-    clock = begun([monitor], feed)[1] or integer_clock(chosen.time_unit)  # no event, no row: any clock will do
+    whole = {**chosen.reading, "where": None, "since": None, "until": None}
+    source_read = open_stream([path.resolve() for path in paths], spec.inputs, **whole)
+    if mistakes := column_errors(spec.program, kinds_of(source_read), misfits_of(source_read)):
+        raise WorkloadError(mistakes)
+    source_read.look([each.name for each in spec.inputs])
+    files = list(source_read.leaves())
+    clock = clock_of(source_read) or integer_clock(chosen.time_unit)  # no event, no row: any clock will do
     kinds = [_CARRIED.get(getattr(each.type, "family", ""), pa.string()) for each in spec.inputs]
     fields = [pa.field(each.name, kind) for each, kind in zip(spec.inputs, kinds, strict=True)]
     events = pa.schema([pa.field(_TICK, pa.int64()), *fields])
@@ -147,65 +145,39 @@ def submit(
     with session(chosen.master) as spark, translated():
         count = chosen.slices or 2 * spark.sparkContext.defaultParallelism
         work = SpecificationWork(spec, events, run, count, clock)
-        told = spark.sparkContext.accumulator({}, ByKey[str, _FileRead]())
+        told = spark.sparkContext.accumulator({}, ByKey[str, tuple[int, list[str]]]())
         read = partial(_read, spec.program.text, files, chosen.reading, clock, events, told)
         frame = mapped(spark.range(0, len(files), 1, len(files)), read, carried(events)[0])
         sink = TimedSink(work, "specification", Path(spec.source).stem, chosen.output_format, sparse=True, empty=True)
         seen, rows = written_slices(sink, closed_once(work, frame), place)
         found = told.value
-    return {"events": seen, "rows": rows, "notes": _notes(spec, feed, files, found)}
-
-
-@dataclass(frozen=True)
-class _FileRead:
-    """What a task has found in a file.
-
-    Attributes
-    ----------
-    rows : int
-        Events that were chosen.
-    inputs : list of str
-        Those that have a value in one of them.
-    read : (int, list of str)
-        All events, and their columns.
-    dropped : Dropped
-        Rows that were left out.
-    """
-
-    rows: int
-    inputs: list[str]
-    read: tuple[int, list[str]]
-    dropped: Dropped
+    expected = Expected(each.name for each in spec.inputs)
+    for _, filled in found.values():
+        expected.see(filled)
+    never = expected.warnings() if any(count for count, _ in found.values()) else [NO_EVENTS]
+    return {"events": seen, "rows": rows, "notes": [*source_read.notes(), *never]}
 
 
 def _read(
     text: str,
-    files: Sequence[FoundFile],
+    files: Sequence[Leaf],
     reading: dict[str, Any],
     clock: Clock,
     schema: pa.Schema,
-    told: Accumulator[dict[str, _FileRead]],
+    told: Accumulator[dict[str, tuple[int, list[str]]]],
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The events of files, by their numbers, with times in ticks."""
+    """The events of files, by their numbers, with times in ticks; tells how many, and which inputs have values."""
     spec = Specification.parse(text)
     names = [f"c{place}" for place in range(len(schema))]
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            feed = open_chosen(files[number], spec.inputs, **reading)
-            times: Times | None = None
-            rows, filled, names_read = 0, dict[str, None](), dict[str, None]()
-            for events in feed.batches():
-                if times is None:
-                    column = time_column_of(events.schema.names, reading["time_column"], feed.name)
-                    times = Times(column, reading["time_unit"], feed.name)
-                    times.clock = clock
+            source = open_stream(files[number], spec.inputs, **reading)
+            times = Times(source.schema.clock.column, reading["time_unit"], source.name)
+            times.clock = clock
+            rows, filled = 0, dict[str, None]()
+            for events in batches_of(source, spec.inputs):
                 arrays = [pa.array(times.ticks(events.column(times.column)))]
-                if times.clock != clock:
-                    raise DataError(
-                        f"{feed.name}: times are whole seconds in some files and fractions in others\n"
-                        "hint: write all times with a point, or none"
-                    )
                 for field in list(schema)[1:]:
                     there = field.name in events.schema.names
                     arrays.append(
@@ -214,24 +186,8 @@ def _read(
                     if arrays[-1].null_count < len(arrays[-1]):
                         filled[field.name] = None
                 rows += len(arrays[0])
-                names_read |= dict.fromkeys(events.schema.names)
                 yield pa.RecordBatch.from_arrays(arrays, names)
-            read = feed.read if isinstance(feed, Around) else (rows, list(names_read))
-            told.add({str(files[number].path): _FileRead(rows, list(filled), read, feed.dropped)})
-
-
-def _notes(spec: Specification, feed: Feed, files: Sequence[FoundFile], read: dict[str, _FileRead]) -> list[str]:
-    """What is to be said of rows that were left out, of inputs that files lack and of those that never came."""
-    found = Dropped()
-    names = [str(each.path) for each in files]
-    for name in names:
-        found = found.plus(read[name].dropped, name if len(names) > 1 else None)
-    said = [each for each in [found.sentence()] if each is not None]
-    expected = Expected(each.name for each in spec.inputs)
-    for name in names:
-        expected.see(read[name].inputs)
-    never = expected.warnings() if any(each.rows for each in read.values()) else [NO_EVENTS]
-    return [*said, *feed.findings([read[name].read for name in names]), *never]
+            told.add({files[number].path: (rows, list(filled))})
 
 
 # ---------------------------------------------------------------------------------- streams and folders
@@ -272,7 +228,7 @@ def submit_stream(
         Of `hamlet.streams.Monitor`; all else is as for `hamlet.spark.policies.submit_stream`.
     """
     chosen = job_of(SpecificationStream, Options, options)
-    form = CsvForm(chosen.delimiter, chosen.bad_rows, _NONE, chosen.missing_columns)
+    form = CsvForm(chosen.delimiter, chosen.bad_rows, NULLS, chosen.missing_columns)
     reading = Reading(SortKey(chosen.run.time_column or TIME), "", chosen.input_format, form)
     name = Path(spec.source).stem
 

@@ -120,15 +120,6 @@ class Times:
         self._source = source
         self.rows = 0
 
-    def survey(self, texts: Any) -> None:
-        """See of what kind the texts of a column are; fractions anywhere make all of it fractions."""
-        clock, texts = self.clock, texts.drop_null()
-        if (clock is not None and (clock.is_fraction or clock.is_timestamp)) or not len(texts):
-            return
-        found = self.read(texts)
-        if clock is None or found.type == FRACTION:
-            self.clock = self._clock_of(found.type)
-
     def _clock_of(self, kind: pa.DataType) -> Clock:
         found = clock_of_type(kind, self._unit, self.column)
         if found is None:

@@ -14,6 +14,7 @@ from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.columns import Int64Array
 from hamlet.input.input_schema import refuse_repeated
 from hamlet.input.missing import missing_column
+from hamlet.input.moments import exact_seconds
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import reader_of, seconds_of
 from hamlet.input.widening import FRACTION, is_clock
@@ -494,12 +495,16 @@ class Monitor(BatchMonitor[Found]):
         """The cells of each input; None for one that no event of the batch extends."""
         names, words = batch.schema.names, self.evaluator.store.words
         self.evaluator.store.tidy()
+        columns = [batch.column(names.index(each.name)) if each.name in names else None for each in self.spec.inputs]
+        first = self.arrived - batch.num_rows
         return [
-            cells_of(batch.column(names.index(each.name)), each, words, self._source, self.arrived - batch.num_rows)
-            if each.name in names
-            else None
-            for each in self.spec.inputs
+            None if column is None else cells_of(self._value_of(column, each.name), each, words, self._source, first)
+            for column, each in zip(columns, self.spec.inputs, strict=True)
         ]
+
+    def _value_of(self, column: pa.Array, name: str) -> pa.Array:
+        """A column of events as a value; seconds that are the time, as decimals."""
+        return exact_seconds(column) if name == self.time_column and column.type == FRACTION else column
 
     def _guarded(self, work: Any) -> None:
         """Run a part of the evaluation; what goes wrong in a computation names stream and time.

@@ -12,18 +12,18 @@ import pyarrow as pa
 
 from hamlet.errors import UnsupportedError, WorkloadError
 from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.events import EventSource
 from hamlet.input.missing import MissingColumns
 from hamlet.language.schema import Clock
 from hamlet.output.result import Asked, Results
 from hamlet.runtime.options import made_of, takes
 from hamlet.runtime.progress import Progress, showing
 from hamlet.streams.clock import Times
-from hamlet.streams.feeds import Feed
-from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.options import CommonOptions, Options, check_names
 from hamlet.streams.results import Found, RowsPart
+from hamlet.streams.sources import batches_of, clock_of, kinds_of, open_stream
 from hamlet.streams.specification import Specification
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def run(
     chosen = made_of(Options, {"values": values, **options}, _READING)
     monitor = Monitor(spec, **asdict(chosen))
     check_names(chosen, order_column)
-    feed = open_chosen(
+    source = open_stream(
         events,
         spec.inputs,
         where=where,
@@ -105,9 +105,9 @@ def run(
         form=CsvForm(delimiter, bad_rows, missing_columns=missing_columns),
     )
     found: list[Found] = []
-    with showing(progress, feed.rows) as told:
-        drive(monitor, feed, found.extend, told)
-    warnings = feed.notes() + monitor.warnings
+    with showing(progress, source.rows) as told:
+        drive(monitor, source, found.extend, told)
+    warnings = source.notes() + monitor.warnings
     again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "order_column": order_column}
     again |= {"missing_columns": missing_columns}
     again |= {"where": where, "since": since, "until": until, "start": chosen.start}
@@ -131,55 +131,30 @@ def _why(spec: Any, events: Any, options: Mapping[str, Any], row: Mapping[str, A
     return hamlet.why.of_specification(spec, events, row, limit=limit, **options)
 
 
-def _prepare(monitor: Monitor, feed: Feed) -> None:
-    """Let a monitor know of the columns and times of an input before the first event."""
-    monitor.attach(feed.name)
-    if feed.types is not None and feed.closed:
+def begun(monitors: Sequence[Monitor], source: EventSource) -> tuple[Iterator[pa.RecordBatch], Clock | None]:
+    """The events of an input, of which monitors know columns and times; and what these are, None without any event."""
+    clock = clock_of(source)
+    every = list({each.name: each for monitor in monitors for each in monitor.spec.inputs}.values())
+    for each in monitors:
+        each.attach(source.name)
         # every input that has no column, or one of another type
-        mistakes = column_errors(monitor.spec.program, feed.types)
+        mistakes = column_errors(each.spec.program, kinds_of(source)) if source.schema.closed else ()
         if mistakes:
             raise WorkloadError(mistakes)
-    if feed.names:  # no column at all: a list without events
-        _look_at_times(monitor, feed, feed.names)
-
-
-def _look_at_times(monitor: Monitor, feed: Feed, names: Sequence[str]) -> None:
-    """Let a monitor know what the times of an input with these columns are."""
-    times = Times(monitor.find_time(list(names)), monitor.options.time_unit, feed.name)
-    feed.survey(times)
-    monitor.times = times
-
-
-def begun(monitors: Sequence[Monitor], feed: Feed) -> tuple[Iterator[pa.RecordBatch], Clock | None]:
-    """The events of an input, of which monitors know the columns, and what their times are; None where there are none.
-
-    What the columns are, and of what kind the times, the first events tell where nothing else does.
-    """
-    for each in monitors:
-        _prepare(each, feed)
-    batches = feed.batches()
+        if source.arrow_schema.names:  # no column at all: a list without events
+            each.times = Times(each.find_time(source.arrow_schema.names), each.options.time_unit, source.name)
+            each.times.clock = clock
+    batches = batches_of(source, every)
     first = next(batches, None)
-    if first is None:
-        return iter(()), None
-    for each in monitors:
-        if each.times is None:
-            _look_at_times(each, feed, first.schema.names)
-    times = monitors[0].times
-    assert times is not None
-    clock = times.clock
-    if clock is None:
-        probe = Times(times.column, monitors[0].options.time_unit, feed.name)
-        probe.ticks(first.column(times.column))
-        clock = probe.clock
-    return itertools.chain([first], batches), clock
+    return (iter(()), None) if first is None else (itertools.chain([first], batches), clock)
 
 
 def drive(
-    monitor: Monitor, feed: Feed, take: Callable[[list[Found]], Any], progress: Callable[[int], None] | None
+    monitor: Monitor, source: EventSource, take: Callable[[list[Found]], Any], progress: Callable[[int], None] | None
 ) -> None:
     """Feed a monitor all events, and hand on what it finds, batch by batch."""
-    for batch in begun([monitor], feed)[0]:
-        monitor.take(batch, feed.closed)
+    for batch in begun([monitor], source)[0]:
+        monitor.take(batch, source.schema.closed)
         take(monitor.evaluator.take())
         if progress is not None:
             progress(monitor.arrived)

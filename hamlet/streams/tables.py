@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,12 @@ from hamlet.streams.program.tuples import as_structs
 
 
 def table_of_events(
-    events: Any, inputs: Sequence[ir.Stream], time_column: str | None = None, first_event: int = 0
+    events: Any,
+    inputs: Sequence[ir.Stream],
+    time_column: str | None = None,
+    first_event: int = 0,
+    *,
+    more: Callable[[str], bool] = lambda _: False,
 ) -> tuple[pa.Table, bool]:
     """Events as a table, and whether its columns are all; what nobody reads may hold anything.
 
@@ -27,6 +32,8 @@ def table_of_events(
     time_column : str, optional
     first_event : int
         How many events came before these, for messages.
+    more : callable
+        Which other columns are read.
 
     Raises
     ------
@@ -38,19 +45,20 @@ def table_of_events(
     try:
         return table_of(given, first_event, wide=True, time=time)
     except DataError:
-        narrow = _read_of(given, {each.name for each in inputs}, time_column)
+        known = {each.name for each in inputs}
+        narrow = _read_of(given, lambda name: name in known or more(name), time_column)
         if narrow is None:
             raise
     return table_of(narrow, first_event, wide=True, time=time)
 
 
-def _read_of(events: Any, names: set[str], time_column: str | None) -> Any:
+def _read_of(events: Any, is_read: Callable[[str], bool], time_column: str | None) -> Any:
     """Columns or dicts with what is read alone; None where they cannot be read again, or nothing would be left out."""
     rows = [events] if isinstance(events, Mapping) else events
     if not isinstance(rows, (list, tuple)) or not all(isinstance(each, Mapping) for each in rows):
         return None
     given = {name for row in rows for name in row}
-    wanted = names | {time_column_in(given, time_column)}
+    wanted = {*filter(is_read, given), time_column_in(given, time_column)}
     if given <= wanted:
         return None
     found = [{name: value for name, value in row.items() if name in wanted} for row in rows]

@@ -12,13 +12,14 @@ import pyarrow.csv as pa_csv
 from hamlet.errors import DataError, WorkloadError
 from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.buffers import as_stream
+from hamlet.input.csvfile import with_nulls
 from hamlet.input.csvform import repeated_column
-from hamlet.input.json_line import object_of
+from hamlet.input.json_line import brief, object_of
 from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import no_times
 from hamlet.input.readers import OpenTable
-from hamlet.input.widening import widen
+from hamlet.input.widening import in_batches, widen
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 from hamlet.streams.clock import NANOSECONDS, text_of
@@ -28,7 +29,7 @@ from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor, time_column_of
 from hamlet.streams.program import ir
 from hamlet.streams.results import Found
-from hamlet.streams.sources import TYPES, without_marks, without_time
+from hamlet.streams.sources import NULLS, TYPES, declared_by
 from hamlet.streams.specification import Specification
 from hamlet.streams.tables import table_of_events
 
@@ -258,11 +259,8 @@ class _CsvEvents(Lines):
         mistakes = column_errors(self._spec.program, dict.fromkeys(names))
         if mistakes:
             raise WorkloadError(mistakes)
-        self._types: dict[str, pa.DataType] = {self._time: pa.string()}
-        for each in self._inputs:
-            if each.name in names and each.name != self._time:
-                scalar = isinstance(each.type, ir.Scalar)
-                self._types[each.name] = TYPES[each.type.family] if scalar else pa.string()  # type: ignore[union-attr]
+        declared = declared_by(each for each in self._inputs if each.name in names)
+        self._types: dict[str, pa.DataType] = {**declared, self._time: pa.string()}
         try:
             self._more = [each for each in self._read_besides(names) if each not in self._types]
             self._learnt: dict[str, pa.DataType] = {}
@@ -278,8 +276,7 @@ class _CsvEvents(Lines):
         except pa.ArrowException as error:
             table = self._read_wider(block, without_place(str(error), self._names or ()))
         self._learnt |= {name: table.schema.field(name).type for name in self._more}
-        arrays = [without_marks(column.combine_chunks()) for column in table.columns]
-        table = pa.Table.from_arrays([_plain(each) for each in arrays], table.schema.names)
+        table = pa.Table.from_batches([with_nulls(each, NULLS[1:]) for each in in_batches(table)], table.schema)
         times = table.column(self._time)
         if times.null_count or "" in set(times.to_pylist()):
             raise BadLineError(f"there is no {self._time}")
@@ -294,7 +291,7 @@ class _CsvEvents(Lines):
             convert_options=pa_csv.ConvertOptions(
                 column_types=dict(types),
                 include_columns=[*self._types, *self._more],
-                null_values=["", "#"],
+                null_values=list(NULLS),
                 strings_can_be_null=False,
             ),
         )
@@ -313,12 +310,8 @@ class _CsvEvents(Lines):
             raise BadLineError(wrong) from None
 
 
-def _plain(column: Any) -> pa.Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
 def _check_texts(time: str, texts: pa.ChunkedArray) -> None:
     """Raise BadLineError where a text is no time."""
     wrong = no_times(texts) if pa.types.is_string(texts.type) else []
     if wrong:
-        raise BadLineError(without_time(time, texts[wrong[0]].as_py()))
+        raise BadLineError(f"{time} is {brief(texts[wrong[0]].as_py())}, which is no time")

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hamlet.errors import DataError
-from hamlet.input.files import open_path, own_columns
+from hamlet.input.files import open_path
+from hamlet.input.folder import own_columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import conform
 from hamlet.parallel.run import run

@@ -359,7 +359,7 @@ def test_several_inputs_are_one_stream(
     capsys.readouterr()
     Path("s.lola").write_text('input name: String\ntrigger name == "x" "is x"\n')
     assert main(["monitor", "s.lola", "-i", "more", "-i", "a.csv", "--bad-rows", "drop", "--late", "drop"]) == 0
-    assert "note: 1 bad row dropped: more/c.csv: there is no time" in capsys.readouterr().err
+    assert "note: 1 bad row dropped: more/c.csv: time is ''" in capsys.readouterr().err
     Path("p.mfotl").write_text("A(x) AND NOT B(x)")
     Path("p.sig").write_text("A(name: string)\nB(name: string)")
     rest = ["p.mfotl", "--signature", "p.sig", "--output", "-"]
@@ -438,3 +438,16 @@ def test_what_keeps_a_column_from_being_summed(value: str, hint: str, tmp_path: 
 def test_dates_that_are_read_as_numbers(time: str, meant: str, tmp_path: Path) -> None:
     clock = open_events(csv(tmp_path / "e.csv", f"{time},A,x")).schema.clock
     assert f"if it means {meant}, write it so" in (unit_doubt(int(time), clock) or "")
+
+
+def test_columns_without_a_name_do_not_move_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value far down makes its own column wider, whatever stands before it; blanks around names do not count."""
+    monkeypatch.setattr("hamlet.input.csvfile._BLOCK", 64)
+    path = csv(
+        tmp_path / "e.csv", *(f"{time},,A,{time},0" for time in range(40)), "40,,A,0.5,z", head="time,, type,v ,w"
+    )
+    found = open_events(path).arrow_schema
+    assert found.field("v").type == pa.float64()
+    assert found.field("w").type == pa.string()
+    query = hamlet.Workload.parse("RETURN SUM(x.v) PATTERN A x WITHIN 100 s")
+    assert [row["sum_x_v"] for row in hamlet.run(query, path).rows()] == [780.5]

@@ -16,7 +16,8 @@ import pytest
 import hamlet
 from hamlet.cli import main
 from hamlet.errors import DataError, WorkloadError
-from hamlet.streams import Monitor, Specification, run, sources
+from hamlet.input import csvfile, jsonfile
+from hamlet.streams import Monitor, Specification, run
 
 SPEC = Specification.parse("input a: Int64  output n := n.offset(by: -1).defaults(to: 0) + a  output b := a")
 Event = dict[str, Any]
@@ -89,7 +90,7 @@ def test_whole_seconds_and_fractions(tmp_path: Path) -> None:
 def test_a_fraction_that_comes_late_in_lines_of_json_makes_all_times_seconds(
     period: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sources, "_CHUNK", 4)
+    monkeypatch.setattr(jsonfile, "_CHUNK", 40)
     events: list[dict[str, Any]] = [{"time": time, "a": time % 3} for time in range(10)]
     events += [{"time": 10.5, "a": 1}, {"time": 11, "a": 2}]
     (tmp_path / "s.lola").write_text("input a: Int64  output b := a")
@@ -107,7 +108,7 @@ def test_a_fraction_that_comes_late_in_lines_of_json_makes_all_times_seconds(
     ("name", "text", "said"),
     [
         ("e.jsonl", "\n  \n", "e.jsonl holds no events: all its lines are blank"),
-        ("e.csv", "time,a\n1,1\n2,x\n", "e.csv:3: column 'a': CSV conversion error to int64: invalid value 'x'"),
+        ("e.csv", "time,a\n1,1\n2,x\n", "e.csv:3: column 'a': 'x' is no int64"),
         (
             "e.csv",
             "time,a\n1,1\n2\n",
@@ -176,8 +177,8 @@ def test_moments_and_durations_are_no_values(kind: str, value: Any) -> None:
 
 def test_where_over_columns_that_no_input_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have the types that queries find in the same file: of all rows, and none where there is no value."""
-    monkeypatch.setattr(sources, "_BLOCK", 64)
-    monkeypatch.setattr(sources, "_CHUNK", 2)
+    monkeypatch.setattr(csvfile, "_BLOCK", 64)
+    monkeypatch.setattr(jsonfile, "_CHUNK", 64)
     spec = Specification.parse("input v: Int64\noutput a := v")
     query = hamlet.Workload.parse("RETURN MIN(x.v) PATTERN A x WITHIN 1 s")
     rows = {
@@ -195,3 +196,48 @@ def test_where_over_columns_that_no_input_reads(tmp_path: Path, monkeypatch: pyt
             assert [row["value"] for row in found] == [row["min_x_v"] for row in expected], (name, where)
         with pytest.raises(WorkloadError, match="the input has no column 'ww'"):
             run(spec, tmp_path / name, where="ww > 2")
+
+
+@pytest.mark.parametrize("names", [["a.csv"], ["a.jsonl"], ["a.parquet"], ["a.csv", "b.csv"], ["a.csv", "b.jsonl"]])
+def test_the_time_may_be_a_value(names: list[str], tmp_path: Path) -> None:
+    """As it is written, where there is one way, and as the number of seconds that it is."""
+    spec = Specification.parse("input time: Float64  output t := time")
+    events = [{"time": time / 4, "v": 1} for time in range(8)]
+    paths = [written(tmp_path / name, events[place :: len(names)]) for place, name in enumerate(names)]
+    for options, times in (({}, events), ({"where": "time > 0.5"}, events[3:]), ({"since": "0.6"}, events[3:])):
+        found = run(spec, paths, values=True, **options).rows()
+        assert [row["value"] for row in found] == [each["time"] for each in times]
+    if names == ["a.csv"]:
+        (tmp_path / "t.csv").write_text("time , v\n2024-03-05T10:00,1\n2024-03-05T10:00:01,2\n")
+        spec = Specification.parse("input time: String, v: Int64  output t := time  output w := v")
+        found = run(spec, tmp_path / "t.csv", values=True).rows()
+        assert [row["value"] for row in found] == ["2024-03-05T10:00", 1, "2024-03-05T10:00:01", 2]
+
+
+def test_bad_rows_of_a_file_are_those_of_a_pipe(tmp_path: Path) -> None:
+    """Values that are none of their input's type among them, but not what no input reads."""
+    (tmp_path / "e.csv").write_text("time,a,z\n1,1,1\n2,x,2\n,3,3\n4,4,y\n5,5\n")
+    lines = [{"time": 1, "a": 1, "z": 1}, {"time": 2, "a": "x"}, {"a": 3}, {"time": 4, "a": 4, "z": "y"}]
+    (tmp_path / "e.jsonl").write_text("\n".join([*map(json.dumps, lines), "no object"]))
+    for name in ("e.csv", "e.jsonl"):
+        results = run(SPEC, tmp_path / name, values=True, bad_rows="drop")
+        assert [row["value"] for row in results.rows() if row["stream"] == "b"] == [1, 4]
+        assert results.warnings[0].startswith("3 bad rows dropped: ")
+
+
+def test_all_columns_that_do_not_fit_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("time,a,b\n1,1,true\n2,x,true\n3,1,y\n")
+    with pytest.raises(
+        DataError, match=r"e\.csv:3: column 'a': 'x' is no int64\n.*e\.csv:4: column 'b': 'y' is no bool"
+    ):
+        run(Specification.parse("input a: Int64, b: Bool"), tmp_path / "e.csv")
+
+
+@pytest.mark.parametrize("bounds", [("1.5", "3.5"), (1.5, 3.5)])
+def test_a_period_may_begin_between_two_ticks(bounds: tuple[Any, Any]) -> None:
+    """For queries as well."""
+    events = [{"time": time, "type": "A", "a": time} for time in range(5)]
+    found = computed(events, since=bounds[0], until=bounds[1])
+    assert [row["value"] for row in found if row["stream"] == "b"] == [2, 3]
+    query = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A x WITHIN 10 s")
+    assert [row["count"] for row in hamlet.run(query, events, since=bounds[0], until=bounds[1]).rows()] == [2]

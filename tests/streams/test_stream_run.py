@@ -319,7 +319,7 @@ def test_tuples_of_another_type_are_an_error(value: object) -> None:
 
 def test_text_is_no_tuple(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text('time,a,s\n0,"(1, (true, 1.0))",1\n')
-    with pytest.raises(DataError, match="column 'a' holds what input a of type"):
+    with pytest.raises(WorkloadError, match=r"a is \(Int64, \(Bool, Float64\)\), and its column holds string"):
         rows(TUPLES, tmp_path / "e.csv")
 
 
@@ -647,7 +647,7 @@ def test_check_says_all_that_does_not_fit_the_columns(tmp_path: Path, capsys: py
     assert "c is" not in said
     watch = spec_file(tmp_path, "input a: Int64, c: Float64  trigger a > 1", "other")
     assert main(["monitor", watch, "--input", str(tmp_path / "e.csv")]) == 2
-    assert "column 'a': CSV conversion error" in capsys.readouterr().err
+    assert "column 'a': '2.5' is no int64" in capsys.readouterr().err
 
 
 def test_instances_without_an_end_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

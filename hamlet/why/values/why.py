@@ -16,10 +16,10 @@ from hamlet.language.schema import Clock
 from hamlet.oracle.streams import Arguments, NoValueError
 from hamlet.output.plain import json_value
 from hamlet.streams.clock import integer_clock, nanoseconds_of, present
-from hamlet.streams.filters import open_chosen
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.program.ir import Constant, Eval, EventPacing, Expression, Kind, Spawn, Stream
 from hamlet.streams.run import begun
+from hamlet.streams.sources import open_stream
 from hamlet.streams.specification import Specification
 from hamlet.why.claims import in_order
 from hamlet.why.evidence import Evidence, only_row, same
@@ -107,7 +107,7 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
     monitor = Monitor(
         spec, **{name: value for name, value in given.items() if name in ("start", "time_column", "time_unit")}
     )
-    feed = open_chosen(
+    source = open_stream(
         events,
         spec.inputs,
         **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
@@ -119,7 +119,7 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
     )
     inputs = spec.program.streams[: spec.program.inputs]
     found: list[tuple[int, dict[str, Any]]] = []
-    for batch in begun([monitor], feed)[0]:
+    for batch in begun([monitor], source)[0]:
         assert monitor.times is not None
         ticks = monitor.times.ticks(batch.column(monitor.times.column)).tolist()
         clock = monitor.times.clock
