@@ -26,7 +26,7 @@ from hamlet.output.digits import seconds_text
 from hamlet.output.holds import HOLDS
 from hamlet.output.plain_rows import Rows, arrow_rows, joined_rows
 from hamlet.output.time_text import time_text
-from hamlet.output.typed import typed_rows, typed_schema
+from hamlet.output.typed import places_in, typed_rows, typed_schema
 
 FORMATS = ("json", "csv", "parquet", "monpoly")
 EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
@@ -284,10 +284,19 @@ def _texts(column: Any, value_text: Callable[[Any], str], null: _Null) -> list[s
         coded = column if pa.types.is_dictionary(kind) else pc.dictionary_encode(column)
         texts = [null if value is None else value_text(value) for value in coded.dictionary.to_pylist()]
         return [null if code is None else texts[code] for code in coded.indices.to_pylist()]
-    if pa.types.is_nested(kind) and not pa.types.is_union(kind):
+    if pa.types.is_union(kind):
+        return _union_texts(column, value_text, null)
+    if pa.types.is_nested(kind):
         whole = csv_field if value_text is _csv_value else str
         return [null if each is None else whole(each) for each in _nested_texts(column)]
     return [null if value is None else value_text(value) for value in column.to_pylist()]
+
+
+def _union_texts(column: pa.UnionArray, value_text: Callable[[Any], str], null: _Null) -> list[str | _Null]:
+    """The values of a dense union, each as one of its own type."""
+    codes, places = (each.to_pylist() for each in places_in(column))
+    texts = [_texts(column.field(code), value_text, null) for code in range(column.type.num_fields)]
+    return [texts[code][place] for code, place in zip(codes, places, strict=True)]
 
 
 def _nested_texts(column: pa.Array) -> list[str | None]:

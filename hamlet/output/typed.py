@@ -54,11 +54,22 @@ def typed_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def _parts(column: pa.UnionArray) -> Iterator[pa.Array]:
     """The values of each type of a dense union, NULL where a row has one of another."""
-    _, codes, offsets = column.buffers()[:3]
-    which = pa.Array.from_buffers(pa.int8(), len(column), [None, codes], offset=column.offset)
-    where = pa.Array.from_buffers(pa.int32(), len(column), [None, offsets], offset=column.offset)
+    which, where = places_in(column)
     for code in range(column.type.num_fields):
         yield column.field(code).take(pc.if_else(pc.equal(which, code), where, None))
+
+
+def places_in(column: pa.UnionArray) -> tuple[pa.Array, pa.Array]:
+    """By row of a dense union which of its types it has, and the place among the values of that one.
+
+    Arrow's own attributes for these are those of the whole array where this is a slice.
+    """
+    _, codes, offsets = column.buffers()[:3]
+    kinds = (pa.int8(), codes), (pa.int32(), offsets)
+    which, where = (
+        pa.Array.from_buffers(kind, len(column), [None, data], offset=column.offset) for kind, data in kinds
+    )
+    return which, where
 
 
 def _kinds(kind: pa.DataType) -> list[pa.DataType]:

@@ -568,6 +568,22 @@ def test_tuples_of_several_types_stay_apart_in_tables() -> None:
     }
 
 
+def test_tuples_of_several_types_are_written_as_one_type_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n0,1\n2,3\n")
+    text = 'input a: Int64  output t := (a, (a, 0.5))  output u @a := "x"  output w @2.5Hz := a.hold(or: 0)'
+    for said, form in ((text.split("  output u")[0], "json"), (text, "json"), (text, "csv")):
+        watch = spec_file(tmp_path, said)
+        given = ["--input", str(tmp_path / "e.csv"), "--values", "--output", "-", "--output-format", form, "--quiet"]
+        assert main(["monitor", watch, *given]) == 0
+        lines = [line for line in capsys.readouterr().out.splitlines() if "0.5}" in line]
+        if form == "json":
+            assert [json.loads(each)["value"] for each in lines] == [{"0": v, "1": {"0": v, "1": 0.5}} for v in (1, 3)]
+        else:
+            assert lines == [
+                f't,{at},"{{""0"": {v}, ""1"": {{""0"": {v}, ""1"": 0.5}}}}"' for at, v in ((0, 1), (2, 3))
+            ]
+
+
 def test_disorder_and_standard_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
