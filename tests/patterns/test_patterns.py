@@ -758,6 +758,17 @@ def test_nanoseconds_of_text_order_rows(form: str, zone: str, tmp_path: Path) ->
     assert found["seen"].type == pa.timestamp("ns", "UTC" if zone else None)
 
 
+@pytest.mark.parametrize("at", ["1600-01-01T00:00:00.123456789", "2026-01-01T00:00:01.1234567890"])
+@pytest.mark.parametrize("zone", ["", "Z"])
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_times_that_are_too_fine_stay_texts(form: str, zone: str, at: str, tmp_path: Path) -> None:
+    """As in a pipe: nanoseconds of 64 bits cannot hold them, and DuckDB by itself would cut them."""
+    lines = [f"1,{at}{zone}"] if form == "csv" else [json.dumps({"ts": 1, "seen": f"{at}{zone}"})]
+    (tmp_path / f"t.{form}").write_text("\n".join(["ts,seen"] * (form == "csv") + lines) + "\n")
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES seen AS seen PATTERN (a) DEFINE a AS TRUE)"
+    assert hamlet.sql(text, {"t": tmp_path / f"t.{form}"}).rows() == [{"seen": f"{at}{zone}"}]
+
+
 def test_nanoseconds_of_pandas_with_a_zone() -> None:
     """DuckDB by itself reads them as microseconds."""
     pandas = pytest.importorskip("pandas")

@@ -291,18 +291,21 @@ class Host:
         return form(finer) if finer != zoned else f"{named})"
 
     def _finer(self, moments: Mapping[str, str], reading: Callable[[Mapping[str, str]], str]) -> dict[str, str]:
-        """The types of columns of times: those of nanoseconds where some are finer than microseconds.
+        """The types of columns of times: of nanoseconds where some are finer than microseconds, texts where none fits.
 
         `reading` says how columns are read as these types.
         """
-        columns = [(quoted(name), _FINER[kind]) for name, kind in moments.items()]
+        columns = [(quoted(name), *_FINER[kind]) for name, kind in moments.items()]
         tests = [
-            f"bool_or(regexp_matches({name}, '[.]\\d{{7}}')) AND bool_and({_moment(kind, form)[1].format(name)})"
-            for name, (kind, form) in columns
+            f"bool_or(regexp_matches({name}, '[.]\\d{{7}}')), bool_and({_moment(kind, form)[1].format(name)})"
+            for name, kind, form in columns
         ]
         [found] = self.rows(f"SELECT {', '.join(tests)} FROM {reading(dict.fromkeys(moments, 'VARCHAR'))}")
-        fine = {name for name, is_fine in zip(moments, found, strict=True) if is_fine}
-        return {name: _FINER[kind][0] if name in fine else kind for name, kind in moments.items()}
+        are_fine, fit = found[::2], found[1::2]
+        return {
+            name: (_FINER[kind][0] if fits else "VARCHAR") if is_fine else kind
+            for (name, kind), is_fine, fits in zip(moments.items(), are_fine, fit, strict=True)
+        }
 
     def _reading_csv(self, paths: Sequence[str]) -> str:
         """Files of CSV, each by what its header and rows say: by itself the host leaves out rows that do not fit."""
