@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+import hamlet.matching
 from hamlet.cli import main
 from hamlet.errors import WorkloadError
 from hamlet.matching import Matcher
@@ -165,3 +167,33 @@ def test_a_matcher_names_the_place_of_a_column_that_is_not_there(clause: str) ->
     text = f"SELECT * FROM e MATCH_RECOGNIZE ({clause} MEASURES COUNT(*) AS n PATTERN (a) DEFINE a AS v > 1)"
     with pytest.raises(WorkloadError, match=r'<sql>:1:\d+: Referenced column "tim" not found'):
         Matcher(text, pa.schema([("time", pa.int64()), ("v", pa.int64())]))
+
+
+FORKED = """
+import gc, os, sys
+import pyarrow as pa
+import hamlet
+from hamlet.matching import Matcher
+
+text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY time MEASURES COUNT(*) AS n PATTERN (A B) DEFINE B AS price > 2)"
+first = pa.table({"time": [1, 2, 3], "price": [1.0, 3.0, 2.0]})
+more = pa.table({"time": [4, 5, 6], "price": [5.0, 1.0, 0.0]})
+matcher = Matcher(text, first.schema)
+rows = matcher.push(first)
+left = [matcher, hamlet.sql(text, {"t": first})]
+left.append(left)
+child = os.fork()
+rows += matcher.push(more)
+if child == 0:
+    del matcher, left
+    gc.collect()
+    sys.exit(len(rows) != 2)
+sys.exit(os.waitpid(child, 0)[1] or len(rows) != 2)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_frees_and_ends() -> None:
+    """What a process made before it was forked may be freed in both: a DuckDB would wait there for its threads."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")

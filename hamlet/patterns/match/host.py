@@ -5,10 +5,12 @@ It is the only module that talks to DuckDB.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
 import re
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -154,6 +156,22 @@ def reserved_names() -> frozenset[str]:
     return no_columns() - set(_IN_EXPRESSIONS.split())
 
 
+_OPEN: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a process that was forked: a DuckDB works on, but to close it waits for threads that are not there.
+
+    So none is ever closed, at the end of the process neither, for which no reference of Python's own is enough.
+    """
+    for connection in list(_OPEN):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class Host:
     """A DuckDB in memory with the tables of a run.
 
@@ -200,6 +218,7 @@ class Host:
         self.connection: duckdb.DuckDBPyConnection = module.connect(
             config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "true" if files else "false"}
         )
+        _OPEN.add(self.connection)
         self._files, self._empty = files, empty
         self._readings: dict[str, str] = {}  # of CSV files, by path
         execute = self.connection.execute
