@@ -17,8 +17,8 @@ from hamlet.checker.policies import Checker
 from hamlet.checker.question import Event, Stream
 from hamlet.errors import HamletError
 from hamlet.input.buffers import as_dicts, filled, from_numpy, from_texts, scalar, to_numpy
-from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
+from hamlet.input.file_form import FileForm
 from hamlet.input.period import period_of
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
@@ -138,7 +138,7 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
         **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
         time_column=given.get("time_column"),
         time_unit=given.get("time_unit", "s"),
-        form=CsvForm(
+        form=FileForm(
             given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
         ),
     )

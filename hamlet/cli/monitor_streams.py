@@ -28,13 +28,13 @@ from hamlet.cli.notations import (
 )
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, WorkloadError
-from hamlet.input.csvform import CsvForm
 from hamlet.input.events import EventSource
+from hamlet.input.file_form import FileForm
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import text_of
-from hamlet.streams.filters import LiveChoice
 from hamlet.streams.input_check import column_errors
+from hamlet.streams.live_choice import LiveChoice
 from hamlet.streams.memory import declaration_text
 from hamlet.streams.program import ir
 from hamlet.streams.program.together import Together, can_run_together
@@ -118,7 +118,7 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> EventSource:
         order_column=columns.get("order_column"),
         time_unit=columns.get("time_unit", "s"),
         input_format=input_format,
-        form=CsvForm(
+        form=FileForm(
             columns.get("delimiter"),
             columns.get("bad_rows") or "error",
             missing_columns=columns.get("missing_columns"),

@@ -22,7 +22,7 @@ class Clocked:
     kind : pyarrow.DataType
         What its times become.
     written : bool
-        Whether they come as they are, and the schema alone says what they become (`CsvForm.written_times`).
+        Whether they come as they are, and the schema alone says what they become (`FileForm.written_times`).
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ import pyarrow.csv as pa_csv
 from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream, from_texts, scalar
 from hamlet.input.clocked import batch_of
-from hamlet.input.csvform import CsvForm, Dropped, repeated_column, told_better, uneven_row
+from hamlet.input.file_form import Dropped, FileForm, repeated_column, told_better, uneven_row
 from hamlet.input.formats import COMPRESSIONS
 from hamlet.input.input_schema import other_type
 from hamlet.input.missing import missing_column
@@ -78,7 +78,7 @@ class CsvFile:
         The time column, which must not widen to text, and the order column; `SortKey.among` the names of the header.
     type_column : str
         The column of the event types, which is text whatever it looks like.
-    form : CsvForm, optional
+    form : FileForm, optional
     known : mapping of str to pyarrow.DataType, optional
         Columns that must be there, and the types of their values in files that were read before: a value of another
         type is an error, where without it the type would widen.
@@ -88,7 +88,7 @@ class CsvFile:
     dropped : Dropped
         Rows that are left out.
     misfits : dict of str to Misfit
-        Of columns of a declared type (`hamlet.input.csvform.CsvForm`), the first value that is none of it.
+        Of columns of a declared type (`hamlet.input.file_form.FileForm`), the first value that is none of it.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class CsvFile:
         path: Path,
         key: SortKey,
         type_column: str,
-        form: CsvForm | None = None,
+        form: FileForm | None = None,
         known: Mapping[str, pa.DataType] | None = None,
     ) -> None:
         self.name = str(path)
         self._known = known or {}
-        self._form = form = form or CsvForm()
+        self._form = form = form or FileForm()
         self.dropped = Dropped()
         self.misfits: dict[str, Misfit] = {}
         self._names: list[str] = []  # of all columns of the file, without blanks around them

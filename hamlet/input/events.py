@@ -24,8 +24,8 @@ from hamlet.frontend.units import UNITS_PER_SECOND
 from hamlet.input.clocked import clocked
 from hamlet.input.columns import integers, values_of
 from hamlet.input.csvfile import CsvFile, Misfit
-from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.durations import Durations, is_seconds, with_durations
+from hamlet.input.file_form import Dropped, FileForm
 from hamlet.input.files import Leaf, key_of, leaves, open_paths, refuse_urls
 from hamlet.input.files_protocol import Reader, within
 from hamlet.input.folder import Folder, lacking
@@ -233,7 +233,7 @@ class EventSource:
 
     @property
     def misfits(self) -> dict[str, Misfit]:
-        """Of columns of a declared type (`hamlet.input.csvform.CsvForm`), the first value that is none of it."""
+        """Of columns of a declared type (`hamlet.input.file_form.FileForm`), the first value that is none of it."""
         found = (each.misfits for each in within(self._reader) if isinstance(each, CsvFile))
         return {name: misfit for each in found for name, misfit in each.items()}
 
@@ -407,9 +407,9 @@ class SourceOptions:
             raise OptionError(f"the order column is the time column ({time!r}); it must be another one, or none")
 
     @property
-    def form(self) -> CsvForm:
+    def form(self) -> FileForm:
         """How files are read."""
-        return CsvForm(
+        return FileForm(
             self.delimiter,
             self.bad_rows,
             missing_columns=self.missing_columns,
@@ -477,7 +477,7 @@ def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
     return EventSource(reader, key, schema.in_zone(chosen.timezone), chosen.spill_rows)
 
 
-def reader_of(source: Any, key: SortKey, options: SourceOptions, form: CsvForm) -> tuple[SortKey, Reader, bool]:
+def reader_of(source: Any, key: SortKey, options: SourceOptions, form: FileForm) -> tuple[SortKey, Reader, bool]:
     """The key with the time column that the source has, a reader of it, and whether its columns are all there are."""
     type_column, input_format = options.type_column, options.input_format
     refuse_urls(source)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from hamlet.errors import DataError, one_of, similar_file
 from hamlet.input.clocked import Clocked, clocked
 from hamlet.input.csvfile import CsvFile
-from hamlet.input.csvform import CsvForm
+from hamlet.input.file_form import FileForm
 from hamlet.input.files_protocol import Reader
 from hamlet.input.folder import Folder
 from hamlet.input.formats import COMPRESSIONS, format_of
@@ -46,7 +46,7 @@ def refuse_urls(source: Any) -> None:
 
 
 def open_paths(
-    paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None = None, form: CsvForm | None = None
+    paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None = None, form: FileForm | None = None
 ) -> Reader:
     """A reader of several files and folders, one after the other; raises as `open_path`."""
     opened = _opened(paths, key, type_column, input_format, form)
@@ -55,16 +55,16 @@ def open_paths(
     return opened[0] if len(opened) == 1 else _together(shown, readers, key, form)
 
 
-def _together(name: str, readers: Sequence[Reader], key: SortKey, form: CsvForm | None) -> Reader:
+def _together(name: str, readers: Sequence[Reader], key: SortKey, form: FileForm | None) -> Reader:
     """Several files as one."""
-    clock, form = key_of(readers[0], key).time, form or CsvForm()
+    clock, form = key_of(readers[0], key).time, form or FileForm()
     if form.by_time:
         return Merged(name, readers, clock, form.missing_columns, lambda column: column == clock or form.reads(column))
     return Folder(name, readers, clock, form.missing_columns)
 
 
 def _opened(
-    paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None
+    paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None, form: FileForm | None
 ) -> list[Reader]:
     """Readers of each, all with the time column of the first."""
     found: list[Reader] = []
@@ -117,7 +117,7 @@ def open_path(
     key: SortKey,
     type_column: str,
     input_format: str | None = None,
-    form: CsvForm | None = None,
+    form: FileForm | None = None,
     known: Mapping[str, pa.DataType] | None = None,
 ) -> Reader:
     """A reader of a file, of all files in a folder, or of all that a pattern such as ``logs/*.csv`` means.
@@ -129,7 +129,7 @@ def open_path(
     type_column : str
     input_format : {'parquet', 'csv', 'json'}, optional
         By default the extension says.
-    form : CsvForm, optional
+    form : FileForm, optional
         How text is read, and what becomes of bad rows.
     known : mapping of str to pyarrow.DataType, optional
         Of a file that comes after others: the types that columns have there. A value of another type is an error.
@@ -247,7 +247,7 @@ def leaves(reader: Reader) -> Iterator[Leaf]:
     yield Leaf(str(Path(inner.name).resolve()), isinstance(inner, ParquetFile), folders, whole)
 
 
-def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None) -> Reader:
+def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None, form: FileForm | None) -> Reader:
     found = event_files(path)
     kinds = {format_of(file, input_format): file for file in found}
     if len(kinds) > 1 and (form is None or not form.by_time):
@@ -263,7 +263,7 @@ def _open_below(
     key: SortKey,
     type_column: str,
     input_format: str | None,
-    form: CsvForm | None,
+    form: FileForm | None,
 ) -> Reader:
     """Files whose folders below a root may be columns."""
     values = [values_in(file, root) for file in found]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.input.csvform import Dropped
+from hamlet.input.file_form import Dropped
 from hamlet.input.json_line import MOST_BRACKETS, brackets_in, brief, object_of
 from hamlet.input.moments import nanoseconds_of
 from hamlet.input.ordering import SortKey

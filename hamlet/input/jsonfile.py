@@ -21,7 +21,7 @@ import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream
-from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.file_form import Dropped, FileForm
 from hamlet.input.input_schema import other_type
 from hamlet.input.json_line import MOST_BRACKETS, all_blank, brackets_in, brief, first_names, object_of
 from hamlet.input.jsonbad import BadLines
@@ -51,7 +51,7 @@ class JsonFile:
     key : SortKey
         The time and order columns; text there is read as ISO 8601 timestamps, and so is an attribute that holds nothing
         else. Arrow's reader knows those of whole seconds only, and forgets their zones.
-    form : CsvForm, optional
+    form : FileForm, optional
         Bad lines are those of `hamlet.input.jsonbad`.
     known : mapping of str to pyarrow.DataType, optional
         Types of attributes in files that were read before: a value of another type is an error.
@@ -66,11 +66,11 @@ class JsonFile:
         self,
         path: Path,
         key: SortKey,
-        form: CsvForm | None = None,
+        form: FileForm | None = None,
         known: Mapping[str, pa.DataType] | None = None,
     ) -> None:
         self.name = str(path)
-        self._form = form = form or CsvForm()
+        self._form = form = form or FileForm()
         self._bad: BadLines | None = None
         _, chunk = next(self._chunks(), (1, b""))
         self.key = key = key.among(first_names(chunk.split(b"\n", _MOST_LINES)[:_MOST_LINES]))

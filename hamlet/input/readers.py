@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.clocked import Clocked, clocked
-from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.file_form import Dropped, FileForm
 from hamlet.input.files_protocol import Reader
 from hamlet.input.moments import kind_of, needs_reading, with_moments
 from hamlet.input.ordering import SortKey, slices
@@ -110,7 +110,7 @@ def is_stream(reader: Reader) -> bool:
     return isinstance(reader, StreamReader) and reader.rows is None
 
 
-def in_memory(name: str, table: pa.Table, key: SortKey, time_unit: str, form: CsvForm) -> Reader:
+def in_memory(name: str, table: pa.Table, key: SortKey, time_unit: str, form: FileForm) -> Reader:
     """A table with a clock for its times, without its rows that have none where these are to be dropped."""
     found = TableReader(name, with_moments(table, key.time, time_unit))
     rest = timed(found, key) if form.drops else found
@@ -123,7 +123,7 @@ def in_memory(name: str, table: pa.Table, key: SortKey, time_unit: str, form: Cs
     return found
 
 
-def stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, form: CsvForm) -> Reader:
+def stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, form: FileForm) -> Reader:
     """A stream, or a table of all its rows where times are text, which is looked at as a whole."""
     place = reader.schema.get_field_index(key.time)
     kind = None if place < 0 else reader.schema.field(place).type

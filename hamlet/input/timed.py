@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet.input.csvform import Dropped
+from hamlet.input.file_form import Dropped
 from hamlet.input.files_protocol import Reader, within
 from hamlet.input.ordering import SortKey
 

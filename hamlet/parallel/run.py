@@ -18,8 +18,8 @@ from hamlet.engine.trace import TraceFile
 from hamlet.engine.where import chosen_events
 from hamlet.errors import WorkloadError
 from hamlet.findings import Most, Part, Watch, left_out, of_results, see_unread
-from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
+from hamlet.input.file_form import BadRows
 from hamlet.input.missing import MissingColumns
 from hamlet.input.mistyped import with_values
 from hamlet.output.query_part import query_results

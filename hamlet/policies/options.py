@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypedDict
 
 from hamlet.frontend.time_column import TIME
-from hamlet.input.csvform import BadRows
+from hamlet.input.file_form import BadRows
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.policies.verdicts.modes import Mode, mode_of

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, LateError
-from hamlet.input.csvform import Dropped
+from hamlet.input.file_form import Dropped
 from hamlet.input.live.arrow import ArrowStream
 from hamlet.input.live.line_times import no_events, sniffed
 from hamlet.input.live.lines import Lines

@@ -11,7 +11,7 @@ from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json
 from hamlet.checkpoint.folder import Folder
 from hamlet.checkpoint.frame import Work
 from hamlet.errors import RestoreError
-from hamlet.input.csvform import Dropped
+from hamlet.input.file_form import Dropped
 from hamlet.input.live.sources import Source
 from hamlet.runtime.drive import Driver
 from hamlet.runtime.output import FolderOutput, Output

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from hamlet.input.csvform import Dropped
+from hamlet.input.file_form import Dropped
 
 Pieces = Sequence[tuple[int, Any]]  # the place of a query, policy or specification, and rows of it
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.durations import with_durations
+from hamlet.input.file_form import Dropped, FileForm
 from hamlet.input.files import Leaf, open_path
 from hamlet.input.files_protocol import Reader
 from hamlet.input.folder import own_columns
@@ -125,7 +125,7 @@ class Reading:
     key: SortKey
     type_column: str
     input_format: str | None = None
-    form: CsvForm = CsvForm()
+    form: FileForm = FileForm()
     durations: tuple[str, ...] = ()  # columns of numbers that are seconds
 
     def open(self, path: Path, types: Mapping[str, pa.DataType] | None = None) -> Reader:

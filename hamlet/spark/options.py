@@ -18,7 +18,7 @@ from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions
 from hamlet.errors import OptionError, one_of
 from hamlet.frontend.time_column import TIME
-from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.file_form import BadRows, FileForm
 from hamlet.input.missing import MissingColumns
 from hamlet.input.ticks import Lateness
 from hamlet.output import columnar
@@ -123,9 +123,9 @@ class FileJob:
             raise OptionError(f"output format {self.output_format!r} is unknown; it must be {one_of(self.FORMATS)}")
 
     @property
-    def form(self) -> CsvForm:
+    def form(self) -> FileForm:
         """How files are read."""
-        return CsvForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)
+        return FileForm(self.delimiter, self.bad_rows, missing_columns=self.missing_columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
-from hamlet.input.csvform import CsvForm
+from hamlet.input.file_form import FileForm
 from hamlet.input.files import event_files, matching, may_contain, open_path
 from hamlet.input.folder import columns_of
 from hamlet.input.formats import format_of
@@ -331,7 +331,7 @@ def _zones_as_written(spark: SparkSession) -> Iterator[None]:
 
 
 def _read(
-    spark: SparkSession, paths: Sequence[str], input_format: str | None, form: CsvForm, notes: list[str]
+    spark: SparkSession, paths: Sequence[str], input_format: str | None, form: FileForm, notes: list[str]
 ) -> DataFrame:
     """Files as Spark reads them, those of each header by themselves: Spark takes columns of CSV by their places.
 

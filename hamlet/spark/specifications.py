@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from hamlet.engine.options import Options as QueryOptions
 from hamlet.errors import WorkloadError
 from hamlet.frontend.time_column import TIME, settled
-from hamlet.input.csvform import CsvForm
+from hamlet.input.file_form import FileForm
 from hamlet.input.files import Leaf, matching
 from hamlet.input.files_protocol import Reader
 from hamlet.input.ordering import SortKey
@@ -228,7 +228,7 @@ def submit_stream(
         Of `hamlet.streams.Monitor`; all else is as for `hamlet.spark.policies.submit_stream`.
     """
     chosen = job_of(SpecificationStream, Options, options)
-    form = CsvForm(chosen.delimiter, chosen.bad_rows, NULLS, chosen.missing_columns)
+    form = FileForm(chosen.delimiter, chosen.bad_rows, NULLS, chosen.missing_columns)
     reading = Reading(SortKey(chosen.run.time_column or TIME), "", chosen.input_format, form)
     name = Path(spec.source).stem
 

@@ -11,7 +11,7 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
 
 from hamlet.findings import Seen, Tally
-from hamlet.input.csvform import Dropped
+from hamlet.input.file_form import Dropped
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from hamlet.errors import UnsupportedError, WorkloadError
-from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.input.events import EventSource
+from hamlet.input.file_form import BadRows, FileForm
 from hamlet.input.missing import MissingColumns
 from hamlet.language.schema import Clock
 from hamlet.output.result import Asked, Results
@@ -102,7 +102,7 @@ def run(
         order_column=order_column,
         time_unit=chosen.time_unit,
         input_format=input_format,
-        form=CsvForm(delimiter, bad_rows, missing_columns=missing_columns),
+        form=FileForm(delimiter, bad_rows, missing_columns=missing_columns),
     )
     found: list[Found] = []
     with showing(progress, source.rows) as told:

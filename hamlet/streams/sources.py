@@ -21,8 +21,8 @@ import pyarrow as pa
 from hamlet.errors import DataError, OptionError, option
 from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.clocked import batch_of
-from hamlet.input.csvform import CsvForm
 from hamlet.input.events import EventSource, Progress, SourceOptions, reader_of
+from hamlet.input.file_form import FileForm
 from hamlet.input.files import Leaf
 from hamlet.input.files_protocol import Reader
 from hamlet.input.input_schema import schema_of
@@ -124,7 +124,7 @@ def open_stream(
     order_column: str | None = None,
     time_unit: str = "s",
     input_format: str | None = None,
-    form: CsvForm | None = None,
+    form: FileForm | None = None,
 ) -> EventSource:
     """Open events of any form, of which those count that fulfil a condition and lie in a period.
 
@@ -143,7 +143,7 @@ def open_stream(
     order_column : str, optional
         What orders events of one time; then the events are sorted.
     time_unit : {'s', 'ms', 'us', 'ns'}
-    form : CsvForm, optional
+    form : FileForm, optional
         How files are read; what is declared and read, the inputs say.
 
     Raises
@@ -164,7 +164,7 @@ def open_stream(
             wide_integers=True,
         )
         key = SortKey(time_column or TIME, order_column)
-        read = _form_of(form or CsvForm(), inputs, where, key)
+        read = _form_of(form or FileForm(), inputs, where, key)
         if _is_plain(source):
             more = lambda name: name == order_column or read.reads(name)  # noqa: E731
             table, closed = table_of_events(source, inputs, time_column, more=more)
@@ -194,7 +194,7 @@ def _is_plain(source: Any) -> bool:
     return isinstance(source, Iterable) and not hasattr(source, "__arrow_c_array__")
 
 
-def _form_of(form: CsvForm, inputs: Sequence[ir.Stream], where: str | None, key: SortKey) -> CsvForm:
+def _form_of(form: FileForm, inputs: Sequence[ir.Stream], where: str | None, key: SortKey) -> FileForm:
     """How files are read: columns of text as what inputs are, others where a condition speaks of them."""
     condition = where if isinstance(where, str) else ""
     declared = declared_by(inputs)

@@ -13,7 +13,7 @@ from hamlet.errors import DataError, WorkloadError
 from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import with_nulls
-from hamlet.input.csvform import repeated_column
+from hamlet.input.file_form import repeated_column
 from hamlet.input.json_line import brief, object_of
 from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
@@ -24,8 +24,8 @@ from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 from hamlet.streams.clock import NANOSECONDS, text_of
 from hamlet.streams.evaluate.columns import cells_of
-from hamlet.streams.filters import LiveChoice
 from hamlet.streams.input_check import column_errors
+from hamlet.streams.live_choice import LiveChoice
 from hamlet.streams.monitor import Monitor, time_column_of
 from hamlet.streams.program import ir
 from hamlet.streams.results import Found

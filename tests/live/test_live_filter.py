@@ -13,7 +13,7 @@ from hamlet.engine.live_filter import LiveFilter
 from hamlet.errors import WorkloadError
 from hamlet.input.live.table_lines import Columns, JsonLines
 from hamlet.input.ordering import SortKey
-from hamlet.streams.filters import LiveChoice
+from hamlet.streams.live_choice import LiveChoice
 from hamlet.streams.specification import Specification
 from hamlet.streams.tenant import StreamTenant
 

@@ -21,7 +21,7 @@ from hamlet.errors import DataError
 from hamlet.frontend.time_column import TIME
 from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import NULLS, preferred, with_nulls
-from hamlet.input.csvform import MARKS, repeated_column, told_better
+from hamlet.input.file_form import MARKS, repeated_column, told_better
 from hamlet.input.json_line import MOST_BRACKETS, brackets_in, first_names
 from hamlet.input.jsonbad import BadLines
 from hamlet.input.jsonfile import TIMES, ZONED, means

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError, similar_file
 from hamlet.input.csvfile import NULLS
-from hamlet.input.csvform import CsvForm
+from hamlet.input.file_form import FileForm
 from hamlet.input.files import event_files, matching, may_contain, open_path, refuse_urls
 from hamlet.input.formats import COMPRESSIONS, format_of
 from hamlet.input.missing import FileColumns, finding, lacking
@@ -338,7 +338,7 @@ class Host:
 
     def _form_of_csv(self, path: str) -> str:
         """How a file of CSV is read, as options of the host."""
-        mark = _text(CsvForm().of(Path(path)))
+        mark = _text(FileForm().of(Path(path)))
         fixed = f"header = true, delim = {mark}, quote = '\"', escape = '\"', comment = '', skip = 0"
         try:
             [found] = self.rows(

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 from hamlet.arrays import np, npt, pa
 from hamlet.errors import DataError, near_miss, one_of, similar_file
 from hamlet.input.buffers import from_numpy
-from hamlet.input.csvform import Dropped
+from hamlet.input.file_form import Dropped
 from hamlet.policies.logs._tokens import LogMistake, LogScanner
 
 Predicate = tuple[str, int]  # a name and a number of fields

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hamlet.arrays import pa
 from hamlet.errors import OptionError, option
 from hamlet.frontend.units import UNITS_PER_SECOND
-from hamlet.input.csvform import CsvForm
+from hamlet.input.file_form import FileForm
 from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
 from hamlet.policies.syntax.signature import PredicateSchema, Signature
 from hamlet.runtime.expected import NO_EVENTS, Expected
@@ -172,7 +172,7 @@ def open_source(
     """
     check_choice("time_points", time_points)
     log = _the_log(source, input_format)
-    drops = CsvForm(columns.get("delimiter"), columns.get("bad_rows") or "error").drops
+    drops = FileForm(columns.get("delimiter"), columns.get("bad_rows") or "error").drops
     if log is not None:
         if time_points == "event":
             raise OptionError(points_of_a_log())

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import OptionError
-from hamlet.input.csvform import CsvForm
+from hamlet.input.file_form import FileForm
 from hamlet.language.schema import Clock
 from hamlet.oracle.streams import Arguments, NoValueError
 from hamlet.output.plain import json_value
@@ -113,7 +113,7 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
         **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
         time_column=given.get("time_column"),
         time_unit=given.get("time_unit", "s"),
-        form=CsvForm(
+        form=FileForm(
             given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
         ),
     )

@@ -1,4 +1,4 @@
-"""How files are read: what separates the fields of CSV, and what becomes of what is missing or cannot be read."""
+"""How files of events are read: separators, missing values, bad rows, and in which types columns come."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNEVEN = re.compile(r"Expected (\d+) columns, got (\d+)(?:: (.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class CsvForm:
+class FileForm:
     """The options of files.
 
     Attributes
