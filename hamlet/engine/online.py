@@ -383,17 +383,16 @@ class Engine(ArrivalMonitor[Options]):
 
     @property
     def warnings(self) -> list[str]:
-        """What was probably not meant, a sentence each: types and columns that never came."""
+        """What was probably not meant, a sentence each: types and columns that never came, kinds that are compared."""
         with self._lock:
             self._flush()
             if not self._buffer.events:
                 return []
-            unknown = [
-                f"no event has a value of {name}"
-                for name in self.workload.attributes
-                if self._schema is not None and self._schema.columns.get(name) is None
-            ]
-            return self._expected.warnings() + unknown
+            said, known = self._expected.warnings(), self._schema
+            if known is not None:
+                missing = [name for name in self.workload.attributes if known.columns.get(name) is None]
+                said += [f"no event has a value of {name}" for name in missing] + self.workload.unlike(known)
+            return said
 
     @property
     def _engines(self) -> list[Engine]:

@@ -130,6 +130,7 @@ def of_tallies(
     if not source.schema.closed:  # dicts: a name that none of them has may be right
         unknown = [name for name in workload.attributes if name not in source.schema.columns]
         sentences += [f"no event has the attribute '{name}', so it is NULL everywhere" for name in unknown]
+    sentences += workload.unlike(source.schema)
     return [*sentences, *doubts_of_groups(workload, watch), *of_numbers(workload, source, tallies, rerun, rows)]
 
 

@@ -7,6 +7,7 @@ not, and what it does not know is not checked. Source: docs/language.md; docs/nu
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from hamlet.errors import Diagnostic, in_order
 from hamlet.frontend.reports import Reports
@@ -76,6 +77,33 @@ def check(analysis: Analysis, schema: Schema | None, *, special: Collection[str]
     return list(in_order(reports.errors))
 
 
+def unlike(analysis: Analysis, schema: Schema) -> list[str]:
+    """Comparisons of values of two kinds, of which none are equal, a sentence each.
+
+    They are mistakes where types are known before events are read. Dicts show the types of their values as they come:
+    the kind that an attribute had first is then that of all its values, and what is compared with another kind is said.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    schema : Schema
+        What is known by now.
+    """
+    reports = Reports(analysis.text.text, analysis.text.source)
+    known, queries = replace(schema, closed=True), {}
+    for query in analysis.queries:
+        types, begun = _Types(query, known, reports), len(reports.errors)
+        for root in (query.query.condition, *(part for _, part in result_parts(query.query))):
+            for part in () if root is None else walk(root):
+                if isinstance(part, Comparison | Membership | Between):
+                    types.check_part(part)
+        queries.update(dict.fromkeys(reports.errors[begun:], query.query.name))
+    return [
+        f"{queries[each]}: {each.message}" + ("" if each.hint is None else f"; {each.hint}")
+        for each in in_order(reports.errors)
+    ]
+
+
 class _Types:
     """The types in one query: what its text compares, computes with and aggregates."""
 
@@ -86,7 +114,7 @@ class _Types:
     def check(self) -> None:
         if self._query.query.condition is not None:
             for part in walk(self._query.query.condition):
-                self._check_part(part)
+                self.check_part(part)
                 self._check_sides(part)
         for item in self._query.query.items:
             if item.log2:
@@ -95,7 +123,7 @@ class _Types:
             if not is_condition(part):
                 self._check_times(part)  # type: ignore[arg-type]  # a TypeGuard says nothing of others
             for inner in walk(part):
-                self._check_part(inner)
+                self.check_part(inner)
                 self._check_sides(inner)
                 if isinstance(inner, Aggregate):
                     self._check_aggregate(inner)
@@ -121,7 +149,8 @@ class _Types:
                 for mistake in side.mistakes:
                     self._report_time(mistake)
 
-    def _check_part(self, part: Part) -> None:
+    def check_part(self, part: Part) -> None:
+        """Report operands that do not fit."""
         match part:
             case Comparison(left=left, right=right):
                 self._check_comparable(left, right)

@@ -20,7 +20,7 @@ from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType, NullTest, Query, Reference
 from hamlet.language.schema import Schema
-from hamlet.language.typecheck import check, check_zone
+from hamlet.language.typecheck import check, check_zone, unlike
 from hamlet.language.unknown import misspelled
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledWorkload
@@ -193,6 +193,10 @@ class Workload:
         if errors:
             raise WorkloadError(errors)
         return found
+
+    def unlike(self, schema: Schema) -> list[str]:
+        """What it compares that is of two kinds, by the types of dicts that have come; files are checked before."""
+        return [] if schema.closed else unlike(self.analysis, schema)
 
     def check_zone(self, timezone: str | None) -> None:
         """Check whether windows have a place in a time zone, without an input.

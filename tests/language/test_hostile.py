@@ -68,9 +68,9 @@ def alternatives(number: int, part: str) -> str:
     ],
 )
 def test_large_patterns_are_compiled_smartly(pattern: str, types: str, expected: int) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert count(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 1000 s", stream(types)) == expected
-    assert time.perf_counter() - begin < SOON
+    assert time.process_time() - begin < SOON
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_large_patterns_are_compiled_smartly(pattern: str, types: str, expected:
     ],
 )
 def test_patterns_beyond_a_limit_are_refused_at_once(pattern: str, limit: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(WorkloadError, match=limit):
         hamlet.Workload.parse(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 1000 s")
-    assert time.perf_counter() - begin < SOON
+    assert time.process_time() - begin < SOON
 
 
 # ---------------------------------------------------------------------------------- conditions, windows, queries
@@ -124,13 +124,13 @@ def nested(form: str, levels: int) -> str:
     ],
 )
 def test_large_conditions(condition: str, limit: str | None) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     if limit is None:
         assert count(where(condition), pair(1, 1)) == 1
     else:
         with pytest.raises(WorkloadError, match=limit):
             hamlet.Workload.parse(where(condition))
-    assert time.perf_counter() - begin < SOON
+    assert time.process_time() - begin < SOON
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_windows_beyond_reason(window: str, unit: str, message: str) -> None:
 
 
 def test_thousands_of_queries() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     number = 2000
     lines = [
         f"RETURN COUNT(*), SUM(B.v) PATTERN SEQ(A{i % 50}, B+) WHERE B.v < {i % 90} WITHIN {10 + i % 3} s;"
@@ -160,7 +160,7 @@ def test_thousands_of_queries() -> None:
     alone = hamlet.run(hamlet.Workload.parse(lines[1234]), events)
     expected = [list(row.values())[1:] for row in alone.rows()]
     assert [list(row.values())[1:] for row in results.rows() if row["query"] == "q1235"] == expected
-    assert time.perf_counter() - begin < 2 * SOON
+    assert time.process_time() - begin < 2 * SOON
 
 
 # ------------------------------------------------------------------------------------------- numbers that do not fit

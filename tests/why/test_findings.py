@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import random
 import re
@@ -507,3 +508,28 @@ def test_other_words_of_named_queries_beside_queries_about_rows() -> None:
     said = warnings(text, events)
     for name in "abc":
         assert any(each.startswith(f"{name}: ") and "each event once" in each for each in said), said
+
+
+def test_dicts_and_pipes_that_compare_two_kinds_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table is refused then; the types of dicts and of a pipe are known only as they come."""
+    text = "RETURN COUNT(*) PATTERN A WHERE A.x = '1' OR A.flag IN ('yes', TRUE) OR A.d BETWEEN 1 AND 2.5 WITHIN 9 s"
+    said = [
+        "q1: A.x (INT) cannot be compared with '1' (STRING); write the number without quotes: 1",
+        "q1: A.flag (BOOLEAN) cannot be compared with 'yes' (STRING); compare it with TRUE or FALSE",
+    ]
+    events = [{"time": time, "type": "A", "x": time, "flag": True, "d": 2.0} for time in range(3)]
+    assert warnings(text, events) == said
+    with pytest.raises(hamlet.WorkloadError, match="cannot be compared"):
+        warnings(text, pa.Table.from_pylist(events))
+    engine = hamlet.Engine(hamlet.Workload.parse(text))
+    assert engine.warnings == []
+    for each in events:
+        engine.push([each])
+    assert engine.warnings == said
+    (tmp_path / "q.sase").write_text(text)
+    lines = "".join(json.dumps(each) + "\n" for each in events)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    assert main(["run", str(tmp_path / "q.sase"), "--input", "-", "--output", "-"]) == 0
+    assert [line for line in capsys.readouterr().err.splitlines() if "compared" in line] == [f"note: {x}" for x in said]
