@@ -71,10 +71,10 @@ PIECES = ["@ x ", "RETURN ", "(", "q:", "EVENT x(", "a b ", "'", "'\nRETURN ", "
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_large_nonsense_is_refused_in_good_time(piece: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     found = problems(piece * 20_000)
     assert 0 < len(found) <= MAX_PROBLEMS
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 WORDS = [

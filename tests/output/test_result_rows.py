@@ -76,9 +76,9 @@ def test_digits_ignore_the_contexts_of_the_host() -> None:
 
 def test_digits_are_faster_than_quadratic() -> None:
     number = (1 << 3_321_928) - 1  # a million digits; a quadratic conversion takes 15 seconds and more
-    started = time.perf_counter()
+    started = time.process_time()
     assert integer_of(decimal_digits(number)) == number
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
 
 
 @pytest.mark.parametrize("text", ["", "-", "1.0", "1e5", " 1", "1_000", "٣", "0x10"])
