@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from hamlet.frontend.time_column import time_column_in
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 MOST_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
 
 
@@ -43,6 +45,11 @@ def object_of(line: bytes) -> dict[str, Any]:
         raise
     except ValueError:  # an integer of more digits than Python reads
         raise ValueError("the line holds a number of several thousand digits") from None
+    if _SURROGATE.search(line):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text has half of a character: one of two surrogates, such as \\ud83d") from None
     if isinstance(found, dict):
         return found
     if isinstance(found, list):

@@ -19,7 +19,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.widening import FRACTION, is_text
 
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
-_NAMES = {float: "a number", str: "text", bool: "true or false", list: "a list", dict: "an object"}
+NAMES = {float: "a number", str: "text", bool: "true or false", list: "a list", dict: "an object"}
 
 
 class BadLines:
@@ -53,7 +53,7 @@ class BadLines:
         `types` are those of attributes in what came before.
         """
         for name, kind in types.items():
-            of_kind = _kind_of_type(kind)
+            of_kind = kind_of_type(kind)
             if of_kind is not None:
                 self._kinds.setdefault(name, of_kind)
             if name in self._keys and pa.types.is_timestamp(kind):
@@ -94,7 +94,7 @@ class BadLines:
                 return f"{name!r} is an integer of more than 64 bits"
             known = self._kinds.get(name, kind)
             if kind is not known:
-                return f"{name!r} is {brief(value)}, and {_NAMES[known]} in the lines before"
+                return f"{name!r} is {brief(value)}, and {NAMES[known]} in the lines before"
             kinds[name] = kind
         moments = {}
         for name in self._keys:
@@ -128,7 +128,7 @@ def _kind(value: Any) -> type:
     return float if isinstance(value, int) and not isinstance(value, bool) else type(value)
 
 
-def _kind_of_type(kind: pa.DataType) -> type | None:
+def kind_of_type(kind: pa.DataType) -> type | None:
     """What a value of an Arrow type is in JSON; None where nothing is known."""
     if pa.types.is_boolean(kind):
         return bool

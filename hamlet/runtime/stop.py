@@ -7,9 +7,16 @@ import os
 import select
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 
 GRACE = 4.0  # seconds in which what is under way may end
+
+
+def _closed(*descriptors: int) -> None:
+    """Close them, so that a process that drives many monitors does not run out of descriptors."""
+    for each in descriptors:
+        os.close(each)
 
 
 class Stop:
@@ -26,6 +33,7 @@ class Stop:
     def __init__(self, say: Callable[[str], None] | None = None) -> None:
         self.signal: signal.Signals | None = None
         self.fd, self._written = os.pipe()
+        self._close = weakref.finalize(self, _closed, self.fd, self._written)
         self._say = say or (lambda _: None)
         self.events: Callable[[], int] = lambda: 0
         self._over = threading.Event()
@@ -67,6 +75,7 @@ class Stop:
             os.close(wakes)  # the listener reads the end of the pipe
             listener.join()
             os.close(heard)
+            self._close()
 
     def _hear(self, number: int, _: object) -> None:
         """Hear a signal in the main thread, before it takes the end of a pipe that was closed with it for the end."""

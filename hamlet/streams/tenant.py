@@ -15,6 +15,7 @@ from hamlet.input.buffers import as_stream
 from hamlet.input.csvfile import with_nulls
 from hamlet.input.file_form import repeated_column
 from hamlet.input.json_line import brief, object_of
+from hamlet.input.jsonbad import NAMES, kind_of_type
 from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import no_times
@@ -180,6 +181,8 @@ class _JsonEvents(Lines):
 
     def __init__(self, monitor: Monitor, inputs: Sequence[ir.Stream]) -> None:
         self._monitor, self._inputs = monitor, inputs
+        self._read = {each.name for each in inputs}
+        self._kinds: dict[str, type] = {}  # of what is read: text, numbers, ...
 
     def begin(self, line: bytes) -> None:
         """There is no header."""
@@ -207,7 +210,18 @@ class _JsonEvents(Lines):
         except DataError as error:
             raise BadLineError(str(error)) from None
         self._check(table, time)
+        self._keep_kinds(table, {*self._read, time})
         return _Events(table, closed)
+
+    def _keep_kinds(self, table: pa.Table, read: set[str]) -> None:
+        """Raise BadLineError where values are of another kind than those of the lines before, as a file does."""
+        kinds = {each.name: kind_of_type(each.type) for each in table.schema if each.name in read}
+        for name, kind in kinds.items():
+            known = self._kinds.get(name)
+            if kind is not None and known is not None and kind is not known:
+                value = next(each for each in table.column(name).to_pylist() if each is not None)
+                raise BadLineError(f"{name!r} is {brief(value)}, and {NAMES[known]} in the lines before")
+        self._kinds |= {name: kind for name, kind in kinds.items() if kind is not None}
 
     def _check(self, table: pa.Table, time: str) -> None:
         """Raise BadLineError where a value is none of its input's type, or the time none."""

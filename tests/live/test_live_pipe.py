@@ -145,6 +145,7 @@ def test_an_empty_pipe_is_a_stream_without_events(
         assert capfd.readouterr() == (columns, "")
 
 
+NOTATIONS = ("policy", "query", "specification", "pattern")
 BAD = {
     "monpoly": b"@5 publish(x)\n",
     "policy json": b'{"time": 5, "type": "publish", "x": "five"}\n',
@@ -170,6 +171,11 @@ def no_time(task: str, time: bytes) -> bytes:
         *BAD.items(),
         *((task, no_time(task, b"null" if "json" in task else b"")) for task in TASKS if task != "monpoly"),
         *((task, no_time(task, b'"noon"')) for task in TASKS if "json" in task and "pattern" not in task),
+        *(
+            (f"{each} json", (TASKS[f"{each} json"][2] % (5, 5)).replace(b"{", rb'{"z": "\ud83d", '))
+            for each in NOTATIONS
+        ),
+        ("specification json", b'{"time": 5, "x": "5"}\n'),  # text where numbers were, as in a file
     ],
 )
 def test_bad_rows(task: str, bad: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
@@ -188,6 +194,15 @@ def test_bad_rows(task: str, bad: bytes, monkeypatch: pytest.MonkeyPatch, capfd:
     out, err = capfd.readouterr()
     assert len(out.splitlines()) == 8
     assert "1 bad rows" in err
+
+
+def test_a_process_that_reads_many_streams_keeps_no_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    for _ in range(3):
+        given(monkeypatch, b"@1 publish(1)\n")
+        assert main([*POLICY, "--input", "-", "--output", "-", "--quiet"]) == 0
+        counts.append(len(os.listdir("/dev/fd")))
+    assert counts[1] == counts[2]
 
 
 @pytest.mark.parametrize("types", ["1 2 2", '1 "2" 2', '"1" 2 "2"', "1.5 1 2", "null 1 2"])
