@@ -28,7 +28,6 @@ cdef struct CostFacts:
 
 cdef double price_shared(const BurstFacts* burst, const CostFacts* costs) noexcept nogil
 cdef double price_unshared(const BurstFacts* burst, const CostFacts* costs) noexcept nogil
-cdef double least_burst(const BurstFacts* burst, const CostFacts* costs) noexcept nogil
 
 cdef BurstFacts facts_of_burst(burst) except *
 cdef CostFacts facts_of_costs(costs) except *

@@ -178,11 +178,6 @@ class _Cut:
         )
 
 
-def same_events(one: Condition, other: Condition) -> bool:
-    """Whether two predicates are known to accept the same events."""
-    return relation(one, other) is Relation.SAME
-
-
 def implies(one: Condition, other: Condition) -> bool:
     """Whether a predicate is known to accept only what the other accepts."""
     return relation(one, other) in (Relation.SAME, Relation.IMPLIES)

@@ -26,7 +26,6 @@ cdef struct RowColumns:
     int64_t* window      # [runs]
     int64_t* begin       # [runs] the first row
 
-cdef Form form_of(const Component* c) noexcept nogil
 cdef void lay_columns(RowColumns* s, Account* account, int64_t* own, const Query* q, int more) except *
 cdef void free_columns(RowColumns* s) noexcept
 cdef bint enlarge_columns(RowColumns* s, Py_ssize_t capacity) noexcept nogil

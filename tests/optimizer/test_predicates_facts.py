@@ -33,7 +33,7 @@ from optimizer.condition import (
     fields,
     normal,
 )
-from optimizer.predicates import Relation, classes, implies, relation, same_events
+from optimizer.predicates import Relation, classes, implies, relation
 
 KINDS = {
     "i": AttributeType.INT,
@@ -79,8 +79,8 @@ def local(where: str, variable: str = "E") -> Condition:
     ],
 )
 def test_the_same_events(one: str, other: str) -> None:
-    assert same_events(local(one), local(other))
-    assert same_events(local(other), local(one, "T"))
+    assert relation(local(one), local(other)) is Relation.SAME
+    assert relation(local(other), local(one, "T")) is Relation.SAME
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_one_implies_the_other(one: str, other: str) -> None:
     ],
 )
 def test_what_is_different_or_not_known(one: str, other: str) -> None:
-    assert not same_events(local(one), local(other))
+    assert relation(local(one), local(other)) is not Relation.SAME
 
 
 def test_what_accepts_everything_is_implied_by_all() -> None:
@@ -147,9 +147,9 @@ def test_adjacent_predicates_speak_of_two_events() -> None:
         typed = [adjacent_predicates(query, lambda _, name: KINDS.get(name)) for query in (first, second)]
         return [typed[0]["B", "B"], typed[1]["T", "T"]]
 
-    assert same_events(*pair("B.i < NEXT(B).i", "T.i > PREV(T).i"))
+    assert relation(*pair("B.i < NEXT(B).i", "T.i > PREV(T).i")) is Relation.SAME
     assert implies(*pair("B.i + 1 < NEXT(B).i", "T.i < NEXT(T).i"))
-    assert not same_events(*pair("B.i < NEXT(B).i", "T.i > NEXT(T).i"))
+    assert relation(*pair("B.i < NEXT(B).i", "T.i > NEXT(T).i")) is not Relation.SAME
 
 
 def test_classes_number_the_accepted_events() -> None:
@@ -174,8 +174,8 @@ def test_sympy_is_loaded_for_arithmetic_only() -> None:
         "import sys, hamlet, optimizer.predicates as p\n"
         "from optimizer.condition import *\n"
         "x, y = Field('x', 'INT'), Field('y', 'INT')\n"
-        "assert p.same_events(Compare('>', x, constant(3)), Compare('>=', x, constant(4)))\n"
-        "assert p.same_events(Compare('>', x, y), Compare('<', y, x))\n"
+        "assert p.relation(Compare('>', x, constant(3)), Compare('>=', x, constant(4))) is p.Relation.SAME\n"
+        "assert p.relation(Compare('>', x, y), Compare('<', y, x)) is p.Relation.SAME\n"
         "assert 'sympy' not in sys.modules\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

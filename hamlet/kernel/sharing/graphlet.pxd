@@ -11,5 +11,4 @@ cdef int end_before(Core* k, int kind, int64_t time) noexcept nogil
 cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, const Event* event, Py_ssize_t n) noexcept nogil
 cdef int join_key_run(Core* k, Graphlet* g, int64_t key, int64_t time, const KeyRun* key_run) noexcept nogil
 cdef void find_pane(const Core* k, Graphlet* g, int64_t time) noexcept nogil
-cdef bint are_arranged(const Core* k, const Graphlet* g) noexcept nogil
 cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil

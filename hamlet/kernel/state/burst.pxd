@@ -31,6 +31,3 @@ cdef void apply_limbs(
     const Query* q, State* s, const Arrival* a, bint loop, int64_t events, const Tally* tally, int64_t bits,
     int64_t number, int cohort, uint64_t* scratch,
 ) noexcept nogil
-cdef void join_extremes(
-    const Query* q, const State* s, const Arrival* a, int component, int cohort, const Tally* values, int64_t present
-) noexcept nogil

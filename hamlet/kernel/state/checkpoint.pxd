@@ -42,6 +42,5 @@ cdef inline bint take(Cursor* source, void* target, Py_ssize_t size) noexcept no
 
 cdef void put_word(Bytes* to, int64_t word) noexcept nogil
 cdef bint take_word(Cursor* source, int64_t low, int64_t high, int64_t* word) noexcept nogil
-cdef void put_windows(const State* s, Bytes* to) noexcept nogil
 cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil
 cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State** found) noexcept nogil

@@ -60,7 +60,7 @@ cdef void put_run(Bytes* to, int64_t windows, const uint64_t* cohort, Py_ssize_t
 
 
 cdef void put_cohorts(
-    const Query* q, const State* s, const uint64_t* block, Py_ssize_t blocks, Py_ssize_t words, Bytes* to
+    const State* s, const uint64_t* block, Py_ssize_t blocks, Py_ssize_t words, Bytes* to
 ) noexcept nogil:
     """The open cohorts of each of some blocks [blocks][cohorts][words], in the order of their windows.
 
@@ -103,7 +103,7 @@ cdef void write_store(const Query* q, const State* s, int place, Bytes* to) noex
     if table.starts:
         put(to, store.value + 2 * store.head, 2 * nodes * WORD)
     else:
-        put_cohorts(q, s, store.value + store.head * s.cohorts * words, nodes, words, to)
+        put_cohorts(s, store.value + store.head * s.cohorts * words, nodes, words, to)
     for i in range(table.columns_end - table.columns):
         at = i * store.capacity + store.head
         put(to, store.data + at, nodes * WORD)
@@ -128,7 +128,7 @@ cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil:
     put_word(to, s.width)
     put(to, s.start_step, 2 * q.guard_states * WORD)  # with start_time, which follows it
     put(to, s.killed, 3 * q.guards * WORD)            # with killed_time and begun
-    put_cohorts(q, s, s.cell, 1, <Py_ssize_t> q.cells * words_of(q, s.width), to)
+    put_cohorts(s, s.cell, 1, <Py_ssize_t> q.cells * words_of(q, s.width), to)
     for i in range(q.stores):
         write_store(q, s, i, to)
 

@@ -136,7 +136,6 @@ cdef int more_cohorts(const Query* q, State* s, int64_t cohorts) noexcept nogil
 cdef int more_windows(const Query* q, State* s, int cohorts) noexcept nogil
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil
-cdef void reset_index(const Query* q, State* s, Index* index) noexcept nogil
 cdef int renew_indexes(const Query* q, State* s, int before) noexcept nogil
 cdef uint64_t* append_node(
     const Query* q, State* s, int place, int64_t step, int64_t time, const Column* columns, Py_ssize_t row

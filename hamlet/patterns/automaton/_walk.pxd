@@ -106,7 +106,7 @@ cdef class Table:
     cdef int count_room(self, int64_t rows) except -1
     cdef void count_alive(self, Counter* each, int64_t row) noexcept nogil
     cdef void count_near(self, Counter* each, int64_t row) noexcept nogil
-    cdef void count_done(self, int64_t row) noexcept nogil
+    cdef void count_done(self) noexcept nogil
     cdef int64_t counted(self, int32_t step, int64_t row, int64_t most) noexcept nogil
 
     cdef int prepare(self, int64_t low, int64_t high) except -1 nogil

@@ -331,7 +331,7 @@ cdef class Table:
             else:
                 self.compute_alive(row, start)
             row -= 1
-        self.count_done(start)
+        self.count_done()
         for i in range(m):
             if self.bounded:
                 self.near_marks[number * m + i] = self.near[i]
@@ -448,7 +448,7 @@ cdef class Table:
             found = min(found, self.high + 1)
         self.near[(row - self.low) * self.steps + each.step] = found
 
-    cdef void count_done(self, int64_t row) noexcept nogil:
+    cdef void count_done(self) noexcept nogil:
         """All rows are known: from which rows what follows can go on, looking back."""
         cdef Py_ssize_t k
         cdef int64_t i

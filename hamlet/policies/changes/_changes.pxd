@@ -55,7 +55,6 @@ cdef class Index:
     cdef list all(self)
 
 
-cdef Block netted(int64_t point, list gone, list come)
 cdef Block first_block(int64_t point, Block block, set held)
 cdef int count_begun(dict counts, rows, list come) except -1
 cdef int count_ended(dict counts, rows, list gone) except -1

@@ -301,7 +301,7 @@ cdef class LogScanner:
             if letter == 40:  # (
                 if not named:
                     return self._fail("name" if open else "time-point", p, s[p:p + 1])
-                p = self._tuple(s, n, p, final, group, name_at)
+                p = self._tuple(s, n, p, final, group)
                 if p < 0:
                     if p == -1:
                         return -1
@@ -413,9 +413,7 @@ cdef class LogScanner:
             raise MemoryError
         return 0
 
-    cdef int64_t _tuple(
-        self, const unsigned char* s, int64_t n, int64_t p, bint final, int group, int64_t name_at
-    ) except -3:
+    cdef int64_t _tuple(self, const unsigned char* s, int64_t n, int64_t p, bint final, int group) except -3:
         """Take a tuple that begins at a parenthesis: where it ends, -1 at a mistake, -2 if it is not all there."""
         cdef int64_t[MOST_FIELDS] starts
         cdef int64_t[MOST_FIELDS] lengths

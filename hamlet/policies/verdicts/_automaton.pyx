@@ -101,11 +101,6 @@ cdef class Automaton:
         return len(self.progression)
 
     @property
-    def known_steps(self):
-        """How many steps are kept."""
-        return self.count
-
-    @property
     def nbytes(self):
         """Bytes of the tables."""
         return (self.room * sizeof(Step) + self.moves_room * 4 + (self.zero_room << self.width) * 4

@@ -99,7 +99,6 @@ cdef class Evaluator(Steps):
         cdef Task task
         cdef Closer closer
         self.store, self.inputs, self.rows = store, inputs, []
-        self.n_pacings = len(pacings)
         self.fresh = <int64_t*>calloc(len(inputs) + 1, sizeof(int64_t))
         self.active = <int64_t*>calloc(len(pacings) + 1, sizeof(int64_t))
         self.beats = <Beat*>calloc(len(pacings) + 1, sizeof(Beat))
@@ -320,7 +319,7 @@ cdef class Evaluator(Steps):
                 found = <const char*>memchr(marks + row, 1, end - row) if marks[rows] else NULL
                 stop = end if found is NULL else found - marks
                 if stop > row:
-                    self.take_segment(frame, row, stop)
+                    self.take_segment(row, stop)
                 if stop < end:
                     self.feed_row(stop)
                     stop += 1
@@ -340,7 +339,7 @@ cdef class Evaluator(Steps):
                     view[rows] |= task.column.mask[row]
         return bytes(marks)
 
-    cdef int take_segment(self, Frame frame, Py_ssize_t low, Py_ssize_t high) except -1:
+    cdef int take_segment(self, Py_ssize_t low, Py_ssize_t high) except -1:
         """Rows in which every value is in the columns, and no deadline is due."""
         cdef Store store = self.store
         cdef Span span = self.span_of
@@ -481,7 +480,7 @@ cdef class Evaluator(Steps):
         heap = []
         for _, _, pacing, instance, k in sorted(self.heap, key=_by_time):
             if instance.alive:
-                heap.append([pacing, self.owner(pacing, instance), instance.key, k])
+                heap.append([pacing, self.owner(instance), instance.key, k])
         return {
             "store": self.store.state(),
             "events": self.events,
@@ -491,7 +490,7 @@ cdef class Evaluator(Steps):
             "quiet": wide_object(self.quiet_since),
         }
 
-    cdef object owner(self, pacing, Instance instance):
+    cdef object owner(self, Instance instance):
         """The number of the stream that an instance with a deadline of its own is of."""
         cdef Stream stream
         for stream in self.store.streams:

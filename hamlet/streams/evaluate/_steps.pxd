@@ -22,7 +22,6 @@ cdef class Steps:
     cdef Beat* beats
     cdef list beat_pacings
     cdef int n_beats
-    cdef int n_pacings
     cdef list event_tasks
     cdef list time_tasks
     cdef list event_spawns

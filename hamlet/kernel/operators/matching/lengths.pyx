@@ -153,7 +153,7 @@ cdef bint find_earliest(
                 if at >= first and m.state_slots[m.slot_state[bit]] & m.finals:
                     earliest = <int64_t> entry[0]
                 else:
-                    earliest = earliest_of(m, standing, m.state_slots[m.slot_state[bit]])
+                    earliest = earliest_of(standing, m.state_slots[m.slot_state[bit]])
                 k.gathered_count -= 1
                 latest = <int64_t> k.gathered[k.gathered_count]
                 if latest != INT64_MIN and earliest != INT64_MAX and earliest - latest <= t.span:
@@ -175,7 +175,7 @@ cdef bint find_earliest(
     return some
 
 
-cdef inline int64_t earliest_of(const Member* m, const int64_t* standing, uint64_t slots) noexcept nogil:
+cdef inline int64_t earliest_of(const int64_t* standing, uint64_t slots) noexcept nogil:
     cdef int64_t earliest = INT64_MAX
     while slots:
         earliest = min(earliest, standing[ctzll(slots)])

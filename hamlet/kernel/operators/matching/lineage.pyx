@@ -252,7 +252,7 @@ cdef int tidy_lineage(Core* k, const Table* t, Partition* p) noexcept nogil:
     return NO_FAILURE
 
 
-cdef int look_at(Core* k, const Lineage* graph, Py_ssize_t vertex, Py_ssize_t* todo) noexcept nogil:
+cdef int look_at(Core* k, Py_ssize_t vertex, Py_ssize_t* todo) noexcept nogil:
     """Put a vertex that has not been looked at where those are that will be."""
     if vertex == 0 or k.seen[vertex] == k.stamp:
         return NO_FAILURE
@@ -273,7 +273,7 @@ cdef int count_events(Core* k, const Table* t, Partition* p, Rows* r, uint64_t* 
     if reserve_seen(k, graph.count + graph.records) or reserve_words(k, &k.bound, &k.bound_words, words):
         return OUT_OF_MEMORY
     k.stamp += 1
-    if look_at(k, graph, <Py_ssize_t> vertex_of(t, value, value_words(t, p))[0], &todo):
+    if look_at(k, <Py_ssize_t> vertex_of(t, value, value_words(t, p))[0], &todo):
         return OUT_OF_MEMORY
     while todo:
         todo -= 1
@@ -283,9 +283,9 @@ cdef int count_events(Core* k, const Table* t, Partition* p, Rows* r, uint64_t* 
             if k.seen[graph.count + record] != k.stamp:
                 k.seen[graph.count + record] = k.stamp
                 bind_record(k, t, p, graph.record + record * t.record_words, value)
-        elif look_at(k, graph, <Py_ssize_t> (vertex >> 32), &todo):
+        elif look_at(k, <Py_ssize_t> (vertex >> 32), &todo):
             return OUT_OF_MEMORY
-        if look_at(k, graph, <Py_ssize_t> (vertex & LOW), &todo):
+        if look_at(k, <Py_ssize_t> (vertex & LOW), &todo):
             return OUT_OF_MEMORY
     for i in range(t.event_sets):
         for record in range(graph.records):

@@ -6,7 +6,6 @@ from hamlet.kernel.operators.matching.tables cimport Core, Log, Member, Partitio
 
 cdef dict lay_logs(Core* k, object tables, bint apart, Interface owner)
 cdef void log_class(Core* k, object entries) except *
-cdef const Member* member_of(const Log* log, int query) noexcept nogil
 cdef int relay_log(
     Core* k, const Table* t, Partition* p, const Log* old, const int32_t* source, const uint8_t* widens
 ) noexcept nogil

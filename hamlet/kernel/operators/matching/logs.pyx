@@ -130,7 +130,7 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
         word, base = places[place]
         own, ends = slots[place]
         bit_of = {slot: bit for bit, slot in enumerate(own)}
-        lay_member(&k.query[number], &log.member[place], tables[number], bit_of, owner)
+        lay_member(&log.member[place], tables[number], bit_of, owner)
         member_of[BITS * word + base:BITS * word + base + len(own)] = place
         log.member[place].query, log.member[place].word, log.member[place].base = number, word, base
         field = sum(1 << bit for bit in bit_of.values()) << base
@@ -322,7 +322,7 @@ cdef void lay_key(Key* key, Program program, object columns, bint floating, Inte
     key.column = <int*> owner.hold(np.array([*columns, 0], np.int32))
 
 
-cdef void lay_member(Table* t, Member* m, object table, object bit_of, Interface owner) except *:
+cdef void lay_member(Member* m, object table, object bit_of, Interface owner) except *:
     """What trends of one query are counted with."""
     state_slots = [0] * len(table.states)
     for (state, _), bit in bit_of.items():

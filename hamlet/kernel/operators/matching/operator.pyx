@@ -135,7 +135,7 @@ cdef class Matching(Interface):
                 spare = k.query[query].spare
                 k.query[query].spare = spare.next
                 free_partition(k, &k.query[query], spare)
-            free_rows(k, &k.rows[query])
+            free_rows(&k.rows[query])
             free(k.query[query].table)
             if k.row_columns != NULL:
                 free_columns(&k.row_columns[query])

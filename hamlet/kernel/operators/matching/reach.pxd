@@ -10,5 +10,4 @@ cdef int close_windows(Core* k, int query, Partition* p, int64_t key, int64_t ti
 cdef int deliver_reached(
     Core* k, int query, Partition* p, int64_t key, int64_t window, Py_ssize_t first, Py_ssize_t entries
 ) noexcept nogil
-cdef int64_t log_due(const Table* t, const Partition* p) noexcept nogil
 cdef bint is_log(const Table* t, const Partition* p, const int64_t* limits) noexcept nogil

@@ -11,7 +11,7 @@ cdef int append_cell(
 ) noexcept nogil
 cdef void lay_row_columns(Core* k, int query) except *
 cdef int unroll(Core* k, int query) noexcept nogil
-cdef void free_rows(Core* k, Rows* r) noexcept
+cdef void free_rows(Rows* r) noexcept
 cdef int append_marked(
     Core* k, int query, int64_t key, int64_t window, uint64_t there, uint64_t what, const uint64_t* count, int width,
     uint64_t* cell

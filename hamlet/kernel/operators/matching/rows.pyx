@@ -323,7 +323,7 @@ cdef inline int reserve_rows(Core* k, Rows* r, int rows, Py_ssize_t words) noexc
     return reserve_words(k, &r.word, &r.words_capacity, r.words + words)
 
 
-cdef void free_rows(Core* k, Rows* r) noexcept:
+cdef void free_rows(Rows* r) noexcept:
     free(r.key)
     free(r.window)
     free(r.width)

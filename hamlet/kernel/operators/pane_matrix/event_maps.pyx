@@ -277,7 +277,7 @@ cdef int take_events(
     for number in range(k.bands):
         if not in_lanes(k, &k.band[number], key, event.time, &failure):
             return failure
-    if not finds_blocks(k, key, event, n, kinds, &empty, &failure):
+    if not finds_blocks(k, key, event, kinds, &empty, &failure):
         return failure
     while count and few_cohorts(k) and n - events[0] >= FEWEST:
         count = go_on(k, event + events[0], n - events[0], orders)
@@ -296,7 +296,7 @@ cdef int take_events(
 
 
 cdef bint finds_blocks(
-    Core* k, int64_t key, const Event* event, Py_ssize_t n, uint64_t kinds, bint* empty, int* failure
+    Core* k, int64_t key, const Event* event, uint64_t kinds, bint* empty, int* failure
 ) noexcept nogil:
     """Find the blocks that events of some classes change; False where there are none.
 

@@ -259,7 +259,7 @@ cdef int step_guards(
                 s.killed[guard] = s.fresh_step[arrival.state]
                 s.killed_time[guard] = s.fresh_time[arrival.state]
                 if q.simple[guard]:
-                    kill_cells(k, q, s, guard)
+                    kill_cells(q, s, guard)
     return NO_FAILURE
 
 
@@ -300,7 +300,7 @@ cdef int read_guard(
     return NO_FAILURE
 
 
-cdef void kill_cells(Core* k, const Query* q, State* s, int guard) noexcept nogil:
+cdef void kill_cells(const Query* q, State* s, int guard) noexcept nogil:
     cdef int cell, cohort, i, guards, words = words_of(q, s.width)
     for cell in range(q.cells):
         guards = q.cell_guards[cell]
