@@ -18,7 +18,6 @@ from hamlet.checker.question import Event, Stream
 from hamlet.errors import HamletError
 from hamlet.input.buffers import as_dicts, filled, from_numpy, from_texts, scalar, to_numpy
 from hamlet.input.events import open_events
-from hamlet.input.file_form import FileForm
 from hamlet.input.period import period_of
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
@@ -29,7 +28,7 @@ from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
 from hamlet.streams import Specification
 from hamlet.streams.clock import Times, integer_clock, nanoseconds_of
-from hamlet.streams.sources import batches_of, clock_of, open_stream
+from hamlet.streams.sources import batches_of, clock_of, open_by_name
 
 
 def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, Any]) -> trends.Checker:
@@ -132,16 +131,7 @@ def value_checker(text: str, events: Any, options: Mapping[str, Any]) -> values.
     """The checker of a specification over events of any form that `hamlet.streams.run` takes."""
     spec = Specification.parse(text)
     given = {name: value for name, value in options.items() if value is not None}
-    source = open_stream(
-        events,
-        spec.inputs,
-        **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
-        time_column=given.get("time_column"),
-        time_unit=given.get("time_unit", "s"),
-        form=FileForm(
-            given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
-        ),
-    )
+    source = open_by_name(events, spec.inputs, given)
     clock = clock_of(source)
     times = Times(source.schema.clock.column, given.get("time_unit", "s"), source.name)
     times.clock = clock

@@ -29,7 +29,6 @@ from hamlet.cli.notations import (
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.events import EventSource
-from hamlet.input.file_form import FileForm
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import text_of
@@ -40,7 +39,7 @@ from hamlet.streams.program import ir
 from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import begun
-from hamlet.streams.sources import kinds_of, misfits_of, open_stream
+from hamlet.streams.sources import kinds_of, misfits_of, open_by_name, open_stream
 from hamlet.streams.tenant import StreamTenant
 from hamlet.streams.trends import TIME, trend_events
 
@@ -106,24 +105,9 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> EventSource:
     if settings.trends is not None:
         return open_stream(_trends(settings, settings.trends), inputs, time_column=TIME)
     assert settings.source is not None
-    columns = dict(settings.columns)
-    input_format = columns.get("input_format")
-    return open_stream(
-        lasting(settings.source, input_format),
-        inputs,
-        where=settings.where,
-        since=settings.since,
-        until=settings.until,
-        time_column=_time_column(settings),
-        order_column=columns.get("order_column"),
-        time_unit=columns.get("time_unit", "s"),
-        input_format=input_format,
-        form=FileForm(
-            columns.get("delimiter"),
-            columns.get("bad_rows") or "error",
-            missing_columns=columns.get("missing_columns"),
-        ),
-    )
+    chosen = {name: getattr(settings, name) for name in ("where", "since", "until")}
+    source = lasting(settings.source, settings.columns.get("input_format"))
+    return open_by_name(source, inputs, {**settings.columns, **chosen})
 
 
 def _trends(settings: Settings, workload: str) -> pa.Table:

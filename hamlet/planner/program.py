@@ -137,14 +137,18 @@ class ProgramWriter:
         else:
             self.plain_comparison(operator, one, two, text)
 
+    def both_there(self, left: Typed, right: Typed, text: Text) -> None:
+        """Push whether both operands have a value."""
+        for side in (left, right):
+            self.expression(side)
+            self.null_test(side, True, text)
+        self.step("both", text)
+
     def plain_comparison(self, operator: str, left: Typed, right: Typed, text: Text) -> None:
         """Push the truth value of a comparison of values that are no times."""
         kinds = (left.type, right.type)
         if None in kinds:
-            for side in (left, right):
-                self.expression(side)
-                self.null_test(side, True, text)
-            self.step("both", text)
+            self.both_there(left, right, text)
             self.step("nothing_truth", text)
             self.step("both", text)
         elif kinds == (INT, DOUBLE):
@@ -157,10 +161,7 @@ class ProgramWriter:
             if operator != "<>":
                 self.step("nothing_truth", text)
                 return
-            for side in (left, right):
-                self.expression(side)
-                self.null_test(side, True, text)
-            self.step("both", text)
+            self.both_there(left, right, text)
         else:
             self.like_comparison(operator, left, right, kinds[0], text)
 
@@ -279,10 +280,7 @@ class ProgramWriter:
             self.time_arithmetic(typed, operator, left, right, text)
             return
         if typed.type is None:
-            for side in (left, right):  # where something is wrong in them
-                self.expression(side)
-                self.null_test(side, True, text)
-            self.step("both", text)
+            self.both_there(left, right, text)  # where something is wrong in them
             self.step("nothing_int", text)
             self.step("add_int", text)
             return
@@ -298,10 +296,7 @@ class ProgramWriter:
     def time_arithmetic(self, typed: Typed, operator: str, left: Typed, right: Typed, text: Text) -> None:
         """Push the result of an operation on times: ticks, or the quotient of two durations."""
         if typed.type is None:
-            for side in (left, right):
-                self.expression(side)
-                self.null_test(side, True, text)
-            self.step("both", text)
+            self.both_there(left, right, text)
             self.step("nothing_int", text)
             self.step("add_int", text)
             return

@@ -20,7 +20,7 @@ from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.labelled import Labelled, Numbers, Points, count, target
 from hamlet.patterns.match.measures import members_of
 from hamlet.patterns.match.ordered import Ordered, codes_of_texts
-from hamlet.patterns.match.search import Searching, search
+from hamlet.patterns.match.search import Searching
 from hamlet.patterns.match.sorting import ends_within
 from hamlet.spark.pattern_columns import (
     AT,
@@ -131,7 +131,8 @@ class ClauseTask:
         if not meaning.reads_labels:
             return walk(steps, meaning.program.start, ordered.borders, horizon, *meaning.skip)
         if self.asked is not None:
-            return search(self.asked, ordered, steps, horizon, reports, self.max_steps, "hamlet_asking")
+            searching = Searching(self.asked, ordered, steps, horizon, reports, self.max_steps, "hamlet_asking")
+            return searching.matches()
         assert self.layout.native is not None
         tables, programs = self.layout.native
         codes: dict[str, int] = {}

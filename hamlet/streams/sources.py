@@ -185,6 +185,20 @@ def open_stream(
     return chosen_events(events, None, None, where)
 
 
+def open_by_name(source: Any, inputs: Sequence[ir.Stream], options: Mapping[str, Any]) -> EventSource:
+    """Open events by options of `hamlet.streams.run` of which some may be missing or None, and others are passed by."""
+    return open_stream(
+        source,
+        inputs,
+        **{name: options.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
+        time_column=options.get("time_column"),
+        time_unit=options.get("time_unit") or "s",
+        form=FileForm(
+            options.get("delimiter"), options.get("bad_rows") or "error", missing_columns=options.get("missing_columns")
+        ),
+    )
+
+
 def _is_plain(source: Any) -> bool:
     """Whether events are objects of Python: columns, or dicts."""
     if isinstance(source, (str, os.PathLike)) or hasattr(source, "__arrow_c_stream__"):

@@ -24,7 +24,7 @@ from hamlet.patterns.match.host import Host, HostError, quoted
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation, members_of
 from hamlet.patterns.match.ordered import Ordered, check_condition, masks_of, not_of_each_row, order_rows
-from hamlet.patterns.match.search import Searching, search
+from hamlet.patterns.match.search import Searching
 
 _NAME = r'(?:[^\W\d]\w*|"(?:[^"]|"")+"|`[^`]+`)'
 _QUALIFIED = re.compile(rf"\A(?:{_NAME}\s*\.\s*)+(?={_NAME}\Z)")
@@ -272,7 +272,7 @@ def find(meaning: Meaning, ordered: Ordered, reports: Reports, max_steps: int, n
         raise
     horizon, table = horizon_of(meaning, ordered, reports), kernel_table(meaning, masks)
     if meaning.reads_labels:
-        return search(meaning, ordered, table, horizon, reports, max_steps, name)
+        return Searching(meaning, ordered, table, horizon, reports, max_steps, name).matches()
     return walk(table, meaning.program.start, ordered.borders, horizon, *meaning.skip)
 
 

@@ -116,29 +116,6 @@ class Tables:
         return members, *(np.array(rows, np.int64).reshape(len(rows), width) for rows, width in shapes)
 
 
-def search(
-    meaning: Any,
-    ordered: Ordered,
-    table: Table,
-    horizon: npt.NDArray[np.int64],
-    reports: Reports,
-    max_steps: int,
-    name: str,
-) -> Matches:
-    """All matches of a clause some of whose conditions read labels.
-
-    Raises
-    ------
-    DataError
-        If a start takes too many steps.
-    """
-    searching = Searching(meaning, ordered, table, horizon, reports, max_steps, name)
-    try:
-        return searching.run()
-    except OverflowError:  # the host has wider numbers, or says what does not fit
-        return searching.by_host().run()
-
-
 def native_programs(meaning: Any, ordered: Expressions) -> tuple[Tables, list[Any]] | None:
     """The conditions of a clause that read labels as programs of the kernel; None where one has none."""
     tables, programs = Tables(meaning.clause), list[Any]()
@@ -188,6 +165,19 @@ class Searching:
             keep,
             self.tables.all_labels,
         )
+
+    def matches(self) -> Matches:
+        """All matches, by the host where numbers are beyond the kernel.
+
+        Raises
+        ------
+        DataError
+            If a start takes too many steps.
+        """
+        try:
+            return self.run()
+        except OverflowError:  # the host has wider numbers, or says what does not fit
+            return self.by_host().run()
 
     def by_host(self) -> Searching:
         """A search in which the host answers all conditions over labels."""

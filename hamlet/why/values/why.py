@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import OptionError
-from hamlet.input.file_form import FileForm
 from hamlet.language.schema import Clock
 from hamlet.oracle.streams import Arguments, NoValueError
 from hamlet.output.plain import json_value
@@ -19,7 +18,7 @@ from hamlet.streams.clock import integer_clock, nanoseconds_of, present
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.program.ir import Constant, Eval, EventPacing, Expression, Kind, Spawn, Stream
 from hamlet.streams.run import begun
-from hamlet.streams.sources import open_stream
+from hamlet.streams.sources import open_by_name
 from hamlet.streams.specification import Specification
 from hamlet.why.claims import in_order
 from hamlet.why.evidence import Evidence, only_row, same
@@ -107,16 +106,7 @@ def history_of(spec: Specification, events: Any, options: Mapping[str, Any]) -> 
     monitor = Monitor(
         spec, **{name: value for name, value in given.items() if name in ("start", "time_column", "time_unit")}
     )
-    source = open_stream(
-        events,
-        spec.inputs,
-        **{name: given.get(name) for name in ("where", "since", "until", "order_column", "input_format")},
-        time_column=given.get("time_column"),
-        time_unit=given.get("time_unit", "s"),
-        form=FileForm(
-            given.get("delimiter"), given.get("bad_rows", "error"), missing_columns=given.get("missing_columns")
-        ),
-    )
+    source = open_by_name(events, spec.inputs, given)
     inputs = spec.program.streams[: spec.program.inputs]
     found: list[tuple[int, dict[str, Any]]] = []
     for batch in begun([monitor], source)[0]:
