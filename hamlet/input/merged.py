@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from hamlet.errors import DataError
 from hamlet.input.buffers import from_numpy
 from hamlet.input.clocked import batch_of
 from hamlet.input.columns import Int64Array
@@ -90,6 +91,8 @@ class Merged(Folder):
         found = []
         for place, reader in enumerate(self.readers):
             if reader.schema.names:
+                if self._clock not in reader.schema.names:
+                    raise DataError(f"{reader.name} has none of the columns {self._clock}")
                 first = next(filter(len, reader.batches([self._clock])), None)
                 if first is not None:
                     found.append((int(self._ticks(first.slice(0, 1), reader)[0]), place))

@@ -20,7 +20,7 @@ from hamlet.checker import EvidenceError
 from hamlet.checker import check as check_evidence
 from hamlet.cli import main
 from hamlet.input.files import may_contain
-from hamlet.input.live.table_lines import Columns, CsvLines
+from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
 from hamlet.input.ordering import SortKey
 from hamlet.matching import Matcher
 from hamlet.patterns.match.explain import check
@@ -767,6 +767,31 @@ def test_times_that_are_too_fine_stay_texts(form: str, zone: str, at: str, tmp_p
     (tmp_path / f"t.{form}").write_text("\n".join(["ts,seen"] * (form == "csv") + lines) + "\n")
     text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES seen AS seen PATTERN (a) DEFINE a AS TRUE)"
     assert hamlet.sql(text, {"t": tmp_path / f"t.{form}"}).rows() == [{"seen": f"{at}{zone}"}]
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_texts_of_json_have_the_types_of_a_pipe(size: int, tmp_path: Path) -> None:
+    """DuckDB by itself takes some for days, times of day and UUIDs, which are other rows and other arithmetic."""
+    rows = [
+        {"ts": at, "day": f"2026-01-{at + 10}", "clock": "9:30", "id": "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"}
+        for at in range(4)
+    ]
+    rows[2] |= {"clock": "12:30:00", "day": None}
+    lines = [json.dumps(each) for each in rows]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines) + "\n")
+    text = """SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES a.day AS day, a.clock AS clock,
+        a.clock > '12' AS later, a.id AS id PATTERN (a b) DEFINE a AS TRUE, b AS TRUE)"""
+    found = hamlet.sql(text, {"t": tmp_path / "t.jsonl"}).rows()
+    parser = JsonLines(Columns(SortKey("ts"), "s"))
+    blocks = ["\n".join(lines[at : at + size]) for at in range(0, len(lines), size)]
+    piped = pa.concat_tables([parser.parse(each.encode()) for each in blocks], promote_options="permissive")
+    assert found == hamlet.sql(text, {"t": piped}).rows()
+    assert found[0] == {
+        "day": datetime.datetime(2026, 1, 10),
+        "clock": "9:30",
+        "later": True,
+        "id": rows[0]["id"],
+    }
 
 
 def test_nanoseconds_of_pandas_with_a_zone() -> None:

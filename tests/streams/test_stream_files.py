@@ -62,6 +62,18 @@ def test_files_are_merged_by_time(seed: int, tmp_path: Path) -> None:
     assert computed(f"{tmp_path}/*.{ending}") == expected
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_a_file_without_times_is_told(ending: str, tmp_path: Path) -> None:
+    for name, columns in (("a", {"time": [1], "a": [1]}), ("b", {"a": [2]})):
+        path = tmp_path / f"{name}.{ending}"
+        if ending == "parquet":
+            pq.write_table(pa.table(columns), path)
+        else:
+            path.write_text(json.dumps({key: value for key, [value] in columns.items()}) + "\n")
+    with pytest.raises(DataError, match=rf"b\.{ending} has none of the columns time"):
+        run(SPEC, tmp_path)
+
+
 def test_files_of_large_batches(tmp_path: Path) -> None:
     events = [{"time": time, "a": time % 7} for time in range(150_000)]
     for place in range(3):

@@ -51,10 +51,15 @@ def _moment(kind: str, form: str) -> tuple[str, str, str]:
     return kind, f"{{0}} IS NULL OR ({fits})", "{0}"
 
 
+def _fitting(kind: str) -> tuple[str, str, str]:
+    return kind, f"{{0}} IS NULL OR TRY_CAST({{0}} AS {kind}) IS NOT NULL", "{0}"
+
+
 # By reader and type of the host, the types that columns have instead if all values pass, with test and value.
 _NARROWER: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = {
     "read_json": {
-        "HUGEINT": (("BIGINT", "{0} IS NULL OR TRY_CAST({0} AS BIGINT) IS NOT NULL", "{0}"),),
+        "HUGEINT": (_fitting("BIGINT"),),
+        "DATE": (_fitting("TIMESTAMP"),),
         "VARCHAR": (_moment("TIMESTAMP", _MOMENT), _moment("TIMESTAMP_NS", _FINE_MOMENT)),
     },
     "read_csv": {"VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL))},
@@ -299,15 +304,19 @@ class Host:
         return self._readings[key]
 
     def _form_of_json(self, named: str) -> str:
-        """How files of JSON are read: columns of times with a zone that are finer than the host takes them for, so."""
+        """How files of JSON are read: columns of times with a zone that are finer than the host takes them for, so.
+
+        Texts that look like times of day or UUIDs stay texts, for JSON has neither.
+        """
         types = self.types(f"(FROM {named}))")
         zoned = {name: kind for name, kind in types.items() if kind == _ZONED}
 
         def form(changed: Mapping[str, str]) -> str:
             return f"{named}, columns = {{{_listed({**types, **changed})}}})"
 
-        finer = self._finer(zoned, form) if zoned else {}
-        return form(finer) if finer != zoned else f"{named})"
+        changed = {name: "VARCHAR" for name, kind in types.items() if kind in ("TIME", "UUID")}
+        changed |= self._finer(zoned, form) if zoned else {}
+        return form(changed) if changed != zoned else f"{named})"
 
     def _finer(self, moments: Mapping[str, str], reading: Callable[[Mapping[str, str]], str]) -> dict[str, str]:
         """The types of columns of times: of nanoseconds where some are finer than microseconds, texts where none fits.
