@@ -7,7 +7,7 @@ that Spark would take for equal, or for expressions, are plain data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import and_, or_
@@ -29,14 +29,14 @@ from pyspark.sql.types import (
 
 from hamlet.engine.options import Options
 from hamlet.engine.where import Filter
-from hamlet.errors import DataError, Diagnostic, UnsupportedError, WorkloadError
+from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.input_schema import unreadable_column
 from hamlet.input.widening import is_readable
-from hamlet.language.schema import Schema
+from hamlet.language.schema import Clock, Schema
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
-from hamlet.output.tables import result_schema
+from hamlet.output.tables import CountTypes, result_schema
 from hamlet.parallel.routing.owners import TimeOwner
 from hamlet.parallel.routing.placement import balanced, key_tests, plain
 from hamlet.parallel.routing.routes import Route, routes
@@ -105,12 +105,6 @@ class Job:
         self.shipment = Shipment(text.text, text.source, options, events.schema, in_two=in_two)
         self.schema: Schema = self.shipment.schema(source)
         workload.check(self.schema)
-        if len(workload.analysis.layers) > 1:
-            raise UnsupportedError(
-                "a continuous job cannot run queries that ask about the rows of other queries: a row becomes an event "
-                "when its window closes, which one operator with state cannot tell another in the same micro-batch\n"
-                "hint: hamlet.Engine runs them online, hamlet.spark.run and hamlet submit over a batch"
-            )
         if in_two:
             workload = self.shipment.workload
         self._workload = workload
@@ -119,7 +113,7 @@ class Job:
         self.looks: Callable[[Batches], Batches] | None = None
         self.routes = routes(workload, self.compiled)
         self._source = source
-        _check_types(events, (name for route in self.routes for name in route.columns), source)
+        check_types(events, (name for route in self.routes for name in route.columns), source)
         self.partitions = partitions or default_partitions(events.frame.sparkSession)
         self._slicing: Slicing | None = None
 
@@ -290,34 +284,48 @@ class Job:
         WorkloadError
             If a name has two types.
         """
-        found: dict[str, DataType] = {}
-        users: dict[str, str] = {}
-        clashes = []
-        for query in self.compiled.queries:
-            if only is not None and query.name != only:
+        schema, count_type = self.schema, self.shipment.options.count_type
+        columns = {query.name: result_columns(query, schema) for query in self.compiled.queries}
+        if only is not None:
+            columns = {only: columns[only]}
+        return union_type(self._workload, columns, schema.clock, count_type)
+
+
+def union_type(
+    workload: Workload, columns: Mapping[str, tuple[ResultColumn, ...]], clock: Clock, count_type: CountTypes
+) -> StructType:
+    """query, window_start, window_end, and the union of the columns of queries, by name, in first-use order.
+
+    Raises
+    ------
+    WorkloadError
+        If a name has two types.
+    """
+    found: dict[str, DataType] = {}
+    users: dict[str, str] = {}
+    clashes = []
+    queries = {query.name: query for query in workload.queries}
+    for query, own in columns.items():
+        spans = {item.column: item.span for item in queries[query].items}
+        for field in result_schema(own, clock, count_type):
+            type = _spark_type(field.type)
+            if found.setdefault(field.name, type) == type:
+                users.setdefault(field.name, query)
                 continue
-            arrow = result_schema(
-                result_columns(query, self.schema), self.schema.clock, self.shipment.options.count_type
+            text = workload.analysis.text
+            message = (
+                f"the column '{field.name}' is {type.simpleString()} here and "
+                f"{found[field.name].simpleString()} in query {users[field.name]}; in one DataFrame it has one type"
             )
-            spans = {item.column: item.span for item in query.analysed.query.items}
-            for field in arrow:
-                type = _spark_type(field.type)
-                if found.setdefault(field.name, type) == type:
-                    users.setdefault(field.name, query.name)
-                    continue
-                text = self._workload.analysis.text
-                message = (
-                    f"the column '{field.name}' is {type.simpleString()} here and "
-                    f"{found[field.name].simpleString()} in query {users[field.name]}; in one DataFrame it has one type"
-                )
-                hint = f"rename one of them: AS {field.name}_{query.name}"
-                clashes.append(Diagnostic(message, spans[field.name], hint, text=text.text, source=text.source))
-        if clashes:
-            raise WorkloadError(clashes)
-        return StructType([StructField(name, type) for name, type in found.items()])
+            hint = f"rename one of them: AS {field.name}_{query}"
+            clashes.append(Diagnostic(message, spans[field.name], hint, text=text.text, source=text.source))
+    if clashes:
+        raise WorkloadError(clashes)
+    return StructType([StructField(name, type) for name, type in found.items()])
 
 
-def _check_types(events: Events, names: Iterable[str], source: str) -> None:
+def check_types(events: Events, names: Iterable[str], source: str) -> None:
+    """Raise DataError at a column of a type that no attribute can have."""
     for name in dict.fromkeys(names):
         if not is_readable(events.schema.field(name).type):
             raise DataError(f"{source}: {unreadable_column(name, events.columns[name][1].simpleString())}")
@@ -359,7 +367,7 @@ def looked(
     schema = shipment.schema()
     condition = None if choice.where is None else Filter(choice.where, schema)
     read = () if condition is None else condition.columns
-    _check_types(events, read, source)
+    check_types(events, read, source)
     needed = {*shipment.options.columns_of(shipment.workload), *read}
     names = tuple(name for name in events.names if name in needed)
     looks = partial(seen, shipment, names, choice, watch, stats)

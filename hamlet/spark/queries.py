@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
+from pyspark.sql.types import StructType
 
 from hamlet.engine.online import Late
 from hamlet.engine.options import Options, RunOptions, options_of
@@ -31,17 +32,18 @@ from hamlet.runtime.definitions import READING, ZONED
 from hamlet.runtime.intake import for_columns
 from hamlet.runtime.options import check_choice, takes
 from hamlet.spark.batch import destination
+from hamlet.spark.chained import ChainedRows, ChainedWork
 from hamlet.spark.continuous import Sink, check_streaming, closed
 from hamlet.spark.counters import stats_of
 from hamlet.spark.counts import as_numbers
 from hamlet.spark.findings import of_stream, of_units, warnings_of
 from hamlet.spark.following import Prepare, Prepared, followed
-from hamlet.spark.frames import arrow_schema, events_of, numbered
+from hamlet.spark.frames import Events, arrow_schema, events_of, numbered
 from hamlet.spark.input import LocalFiles, local_path, opened, sources_of
-from hamlet.spark.job import Job, default_partitions
+from hamlet.spark.job import Job, check_types, default_partitions, looked, union_type
 from hamlet.spark.layers import Done, chosen_events, counters_of, is_layered, layers, union_of
 from hamlet.spark.look import Choice
-from hamlet.spark.online import QueryWork, met
+from hamlet.spark.online import QueryWork
 from hamlet.spark.options import (
     PRODUCTS,
     Batch,
@@ -54,9 +56,10 @@ from hamlet.spark.options import (
 )
 from hamlet.spark.products import decided, made, put_together
 from hamlet.spark.query_batch import submit_batch
-from hamlet.spark.rows import Presenter, Tallied, result_batches, write_files
+from hamlet.spark.rows import Presenter, Tallied, result_batches, write_rows
 from hamlet.spark.scaling import Plan, files_read
 from hamlet.spark.session import check_pandas, session, translated
+from hamlet.spark.sliced import Work
 from hamlet.spark.slices import Batches, mapped
 from hamlet.spark.tasks import Shipment
 from hamlet.spark.told import Telling, Told, heard, telling, with_findings
@@ -207,9 +210,18 @@ def stream(
     partitions = partitions if slices is None else slices
     chosen = for_columns(options_of(options), events.columns)
     check_partitions(partitions)
-    job = Job(workload, events_of(events, chosen), chosen, partitions)
-    hearing = telling(events.sparkSession)
-    rows = _frame(job, _work(job, events, lateness, late), hearing)
+    given, hearing = events_of(events, chosen), telling(events.sparkSession)
+    if is_layered(workload_of(workload)):
+        chained = _chained(workload, given, chosen, events, lateness, late)
+        for note in chained.notes:
+            _LOG.warning(note)
+        shown = ChainedRows(chained.shipment)
+        type = union_type(workload, shown.of_queries, chained.schema.clock, chosen.count_type)
+        rows = _frame(chained, given.select(chained.events.names), chained.shipment, type, ChainedRows, hearing)
+        return with_findings(rows, hearing, lambda told: chained.findings(told.seen))
+    job = Job(workload, given, chosen, partitions)
+    work = _work(job, events, lateness, late)
+    rows = _frame(work, job.everything(), job.shipment, job.result_type(), Presenter, hearing)
     return with_findings(rows, hearing, partial(of_stream, workload, job))
 
 
@@ -254,15 +266,33 @@ def submit_stream(
     """Run a workload over a folder to which files are added; as `hamlet.spark.submit_stream`."""
     chosen = job_of(Stream, Options, options)
     sources = sources_of(source)
+    name = ", ".join(sources)
 
     def prepared(checkpoint: str) -> Prepare:
         events = opened(sources, workload, chosen)
 
         def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:
-            def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
+            def arrived(skip: Sequence[str]) -> tuple[DataFrame, Events, Options]:
                 frame = events.follow(spark, chosen.files_per_batch, telling, skip)
                 run = for_columns(chosen.run, frame.columns)
-                job = Job(workload, events_of(frame, run), run, cells, ", ".join(sources))
+                return frame, events_of(frame, run), run
+
+            if is_layered(workload_of(workload)):
+
+                def one(skip: Sequence[str]) -> tuple[ChainedWork, DataFrame]:
+                    frame, given, run = arrived(skip)
+                    found = _chained(workload, given, run, frame, chosen.lateness, chosen.late, name)
+                    if chosen.where is not None:
+                        given, _ = looked(found.shipment, given, chosen.choice, name)
+                    return found, given.select(found.events.names)
+
+                chained, _ = one(())
+                sink = QuerySink(chained.shipment, chosen.output_format, telling, ChainedRows)
+                return Prepared(chained, sink, lambda plan: one(plan.read), lambda told: chained.findings(told.seen))
+
+            def made(skip: Sequence[str]) -> tuple[Job, QueryWork]:
+                frame, given, run = arrived(skip)
+                job = Job(workload, given, run, cells, name)
                 if chosen.where is not None:
                     job.look(chosen.choice)
                 return job, _work(job, frame, chosen.lateness, chosen.late)
@@ -306,29 +336,59 @@ def _work(job: Job, frame: DataFrame, lateness: Lateness | None, late: str) -> Q
     check_choice("late", late)
     if len(job.routes) > MOST_CLASSES:
         raise UnsupportedError(f"a continuous job takes at most {MOST_CLASSES} classes of partition attributes")
-    endless = [each.name for each in job.shipment.workload.queries if each.within is None]
+    _refuse_endless(job.shipment.workload)
+    ticks = _lateness_of(frame, job.schema.clock, lateness)
+    return QueryWork(job.shipment, job.routes, plain(job.compiled, job.routes, job.partitions), ticks, late)
+
+
+def _chained(
+    workload: Workload,
+    events: Events,
+    options: Options,
+    frame: DataFrame,
+    lateness: Lateness | None,
+    late: str,
+    source: str = "the DataFrame",
+) -> ChainedWork:
+    """Queries about the rows of others over a streaming DataFrame; as `_work`."""
+    check_streaming(frame)
+    check_choice("late", late)
+    text = workload_of(workload).analysis.text
+    shipment = Shipment(text.text, text.source, options, events.schema)
+    schema = shipment.schema(source)
+    workload.check(schema)
+    _refuse_endless(shipment.workload)
+    work = ChainedWork(shipment, _lateness_of(frame, schema.clock, lateness), late)
+    check_types(events, work.events.names, source)
+    return work
+
+
+def _refuse_endless(workload: Workload) -> None:
+    endless = [each.name for each in workload.queries if each.within is None]
     if endless:
         raise UnsupportedError(
             f"{one_of(endless, 'and')}: WITHIN ALL has rows when the stream ends, and a continuous job has no end\n"
             "hint: give windows a length, as in WITHIN 1 d, or run a batch job over what has come so far"
         )
-    ticks = _lateness_of(frame, job.schema.clock, lateness)
-    return QueryWork(job.shipment, job.routes, plain(job.compiled, job.routes, job.partitions), ticks, late)
 
 
-def _frame(job: Job, work: QueryWork, telling: Telling) -> DataFrame:
+Presented = type[Presenter] | type[ChainedRows]  # makes result rows of what slices decide
+
+
+def _frame(
+    work: Work, events: DataFrame, shipment: Shipment, schema: StructType, presented: Presented, telling: Telling
+) -> DataFrame:
     """Result rows of queries; columns as `hamlet.spark.run`."""
-    schema = job.result_type()
     own = numbered(schema)
-    arrow, shipment, names = arrow_schema(schema), job.shipment, own.names
+    arrow, names = arrow_schema(schema), own.names
 
     def merge(batches: Batches) -> Batches:
         tallied = Tallied(shipment.workload)
-        rows = (rows for _, rows in Presenter(shipment).rows(met(heard(telling, batches))))
+        rows = (rows for _, rows in presented(shipment).decided(heard(telling, batches)))
         yield from result_batches(tallied.passing(rows), shipment, arrow, names)
         telling.add(Told(tallies=tallied.found))
 
-    spread = closed(work, job.everything()).repartition(work.slices, col("bucket"))
+    spread = closed(work, events).repartition(work.slices, col("bucket"))
     return mapped(spread, merge, own).toDF(*schema.names)
 
 
@@ -339,6 +399,7 @@ class QuerySink(Sink):
     shipment: Shipment
     output_format: str
     telling: Telling
+    presented: Presented = Presenter
 
     @property
     def folders(self) -> list[str]:  # type: ignore[override]
@@ -348,7 +409,7 @@ class QuerySink(Sink):
     def prepare(self, folder: Path) -> None:
         """Make the folders, each with an empty file that says what the columns are."""
         super().prepare(folder)
-        presenter, shipment, form = Presenter(self.shipment), self.shipment, self.output_format
+        presenter, shipment, form = self.presented(self.shipment), self.shipment, self.output_format
         for place, name in enumerate(self.folders):
             if not any((folder / name).iterdir()):
                 path, columns = folder / name / f"part-columns.{form}", presenter.columns(place)
@@ -361,8 +422,9 @@ class QuerySink(Sink):
 
     def write(self, beside: str, part: str, batches: Batches) -> int:
         """Merge partial rows, and write them."""
-        rows = 0
-        for batch in write_files(self.shipment, beside, self.output_format, part, met(batches)):
+        rows, presenter = 0, self.presented(self.shipment)
+        found = presenter.decided(batches)
+        for batch in write_rows(self.shipment, beside, self.output_format, part, found, presenter.columns):
             query, count, _, most = (column[0].as_py() for column in batch.columns)
             self.telling.add(Told(tallies={query: Tally(count, int(most, 16))}))
             rows += count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.rows import present, result_columns
 from hamlet.output.tables import CountTypes, to_arrow, unsettled
 from hamlet.planner.workload import Workload
+from hamlet.spark.online import met
 from hamlet.spark.tasks import Shipment, codec_of
 
 # of a file; the largest COUNT as hexadecimal digits
@@ -44,6 +45,10 @@ class Presenter:
     def columns(self, query: int) -> tuple[ResultColumn, ...]:
         """The columns of a query."""
         return result_columns(self._queries[query], self.schema)
+
+    def decided(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, QueryRows]]:
+        """Result rows from what slices have decided, by the places of queries."""
+        return self.rows(met(batches))
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, QueryRows]]:
         """Result rows from partial rows that are sorted by query, window and group; equal ones are merged."""
@@ -144,7 +149,21 @@ def write_files(
     batches: Iterable[pa.RecordBatch],
     types: Sequence[CountTypes] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Write a task's sorted partial rows as result files, one per query, and say what was written.
+    """Write a task's sorted partial rows as result files; as `write_rows`."""
+    presenter = Presenter(shipment)
+    return write_rows(shipment, folder, output_format, part, presenter.rows(batches), presenter.columns, types)
+
+
+def write_rows(
+    shipment: Shipment,
+    folder: str,
+    output_format: str,
+    part: str,
+    rows: Iterable[tuple[int, QueryRows]],
+    columns: Callable[[int], tuple[ResultColumn, ...]],
+    types: Sequence[CountTypes] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Write rows that are sorted by query as result files, one per query, and say what was written.
 
     `types` says per query what COUNT and SUM are; by default the count type of the options does. A file gets its name
     when it is whole, so tasks that are run twice leave no piece of a file.
@@ -154,16 +173,15 @@ def write_files(
     OutputError
         If the disk cannot take the files, or a value does not fit the count type.
     """
-    presenter = Presenter(shipment)
     queries = shipment.workload.queries
-    count_type, clock = shipment.options.count_type, presenter.schema.clock
-    for query, pieces in itertools.groupby(presenter.rows(batches), key=lambda piece: piece[0]):
+    count_type, clock = shipment.options.count_type, shipment.schema().clock
+    for query, pieces in itertools.groupby(rows, key=lambda piece: piece[0]):
         path = Path(folder, folder_name(queries[query].name), f"part-{part}.{output_format}")
         unfinished = path.with_name(f".{path.name}.{os.getpid()}")
         infinite, tally = 0, Tally()
         try:
             chosen = count_type if types is None else types[query]
-            with part_file(unfinished, output_format, presenter.columns(query), clock, chosen) as write:
+            with part_file(unfinished, output_format, columns(query), clock, chosen) as write:
                 for _, piece in pieces:
                     tally = tally.plus(tally_of(queries[query], piece))
                     infinite += write(piece)

@@ -38,6 +38,9 @@ trigger (v: String) spawn with u eval when u = v && n(v) > 60 with "{} is rich".
 PATTERNS = """SELECT u, t, n FROM events MATCH_RECOGNIZE (PARTITION BY u ORDER BY time
 MEASURES FIRST(time) AS t, COUNT(*) AS n PATTERN (x y+) WITHIN 30 DEFINE y AS a > PREV(a)) WHERE n > 1"""
 QUERY = "q: RETURN u, COUNT(*) AS n, SUM(d.a) AS s PATTERN SEQ(w, d+) WHERE [u] GROUP-BY u WITHIN 20 s"
+CHAINED = f"""{QUERY};
+r: RETURN u, COUNT(*) AS n, MAX(q.n) AS m PATTERN SEQ(q, w+) WHERE [u] AND q.n > 1 GROUP-BY u WITHIN 60 s;
+e: RETURN COUNT(*) AS n PATTERN r+ WITHIN 120 s"""
 NEVER = ["r: no rows, because Refund never occurs"]
 END = 1000  # a time at which everything before is decided
 
@@ -59,12 +62,17 @@ def _values(table: pa.Table) -> list[dict[str, Any]]:
     return run_specification(Specification.parse(SPECIFICATION), table, values=True).rows()
 
 
+def _queries(text: str) -> Notation:
+    return Notation("q.sase", text, lambda table: hamlet.run(hamlet.Workload.parse(text), table).rows())
+
+
 NOTATIONS = {
-    "query": Notation("q.sase", QUERY, lambda table: hamlet.run(hamlet.Workload.parse(QUERY), table).rows()),
+    "query": _queries(QUERY),
     "policy": Notation("p.mfotl", POLICY, lambda table: run_policy(_policy(), table).rows()),
     "specification": Notation("s.lola", SPECIFICATION, _values),
     "patterns": Notation("m.sql", PATTERNS, lambda table: hamlet.sql(PATTERNS, {"events": table}).rows()),
 }
+EVERY = NOTATIONS | {"chained queries": _queries(CHAINED)}
 
 
 @pytest.fixture
@@ -100,7 +108,7 @@ def listed(rows: list[dict[str, Any]]) -> list[str]:
 
 def decided(notation: str, table: pa.Table) -> list[str]:
     """The rows of a batch that are final before the last event's time."""
-    rows = NOTATIONS[notation].batch(table)
+    rows = EVERY[notation].batch(table)
     return early([row for row in rows if row.get("window_end", 0) < END])
 
 
@@ -117,8 +125,8 @@ def written(out: Path) -> list[str]:
 def command(tmp_path: Path, notation: str, *more: str) -> list[str]:
     """The command line of a continuous job."""
     (tmp_path / "p.sig").write_text(SIGNATURE)
-    place = tmp_path / NOTATIONS[notation].file
-    place.write_text(NOTATIONS[notation].text)
+    place = tmp_path / EVERY[notation].file
+    place.write_text(EVERY[notation].text)
     found = ["submit", str(place), "--stream", "--available-now", "--output-format", "json", "--quiet"]
     found += ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--slices", "2"]
     found += ["--signature", str(tmp_path / "p.sig")] if notation == "policy" else []
@@ -142,7 +150,7 @@ def lines(rows: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("notation", EVERY)
 def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """In micro-batches, over a restart, with disorder within the lateness; a late event is dropped and counted."""
     assert store is not None
@@ -150,9 +158,11 @@ def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation
     rows = table.to_pylist()
     draw = random.Random(3)
     mixed = rows  # of specifications and patterns events of one time count in the order of the input
-    if notation in ("query", "policy"):
+    if notation in ("query", "chained queries", "policy"):
         mixed = [row for _, row in sorted(((row["time"] // 4, draw.random()), row) for row in rows)]
-    more = ("--lateness", "8", "--late", "drop", "--files-per-batch", "1")
+    more: tuple[str, ...] = ("--lateness", "8", "--late", "drop", "--files-per-batch", "1")
+    if notation == "chained queries":
+        more = (*more, "--where", "a < 100")  # which all fulfil
     last = {"time": END, "type": "w", "u": "x", "a": 0}
     put(tmp_path / "in", "0.csv", csv(mixed[:70]))
     assert main(command(tmp_path, notation, *more)) == 0
@@ -278,12 +288,12 @@ def test_the_checkpoint_is_one_jobs_and_whole(
     assert "0.csv has changed since it was read" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("notation", NOTATIONS)
+@pytest.mark.parametrize("notation", EVERY)
 def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """It knows what was probably not meant, as far as its queries have come."""
     table = drawn(11)
     table = table.append_column("b", pa.nulls(table.num_rows, pa.int64()))
-    said = {"query": NEVER, "policy": ["refund never occurs"], "specification": ["b never occurs"], "patterns": []}
+    said = {"query": NEVER, "policy": ["refund never occurs"], "specification": ["b never occurs"]}
     (tmp_path / "in").mkdir()
     for number, begin in enumerate(range(0, table.num_rows, 50)):
         pq.write_table(table.slice(begin, 50), tmp_path / "in" / f"{number}.parquet")
@@ -293,6 +303,8 @@ def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notat
     work: Any = {"policy": _policy, "patterns": lambda: PATTERNS}.get(notation, lambda: None)()
     if notation == "query":
         work = hamlet.Workload.parse(f"{QUERY}; r: RETURN COUNT(*) PATTERN SEQ(w, Refund) WITHIN 20 s")
+    if notation == "chained queries":
+        work = hamlet.Workload.parse(CHAINED)
     options: dict[str, Any] = {"slices": 2}
     if notation == "specification":
         work, options["values"] = Specification.parse(f"input b: Int64\n{SPECIFICATION}"), True
@@ -302,13 +314,14 @@ def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notat
     writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True)
     query = writer.format("parquet").start(str(tmp_path / "out"))
     query.awaitTermination()
-    assert list(rows.warnings) == said[notation]
+    assert list(rows.warnings) == said.get(notation, [])
     counted = sum(each.observedMetrics["hamlet"]["events"] or 0 for each in query.recentProgress)
     assert counted == table.num_rows
     found = [row.asDict() for row in store.read.parquet(str(tmp_path / "out")).collect()]
     expected = decided(notation, table)
-    if notation == "query":  # COUNT of a lazy frame is text
-        found = [{**row, **{name: int(row[name]) for name in ("n", "s") if row[name] is not None}} for row in found]
+    if isinstance(work, hamlet.Workload):  # COUNT of a lazy frame is text
+        texts = ("n", "s", "m")
+        found = [{**row, **{name: int(row[name]) for name in texts if row.get(name) is not None}} for row in found]
     assert early([row for row in found if (row.get("window_end") or 0) < END]) == expected
     assert expected
 
