@@ -62,21 +62,34 @@ def only_typed(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-def python_imports(path: Path, *, typed: bool = True) -> Iterator[tuple[int, str]]:
-    """Line and absolute dotted name of every import, those inside functions too; of TYPE_CHECKING blocks if `typed`."""
+def statements(node: ast.AST, typed: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """Every statement below, and whether only type checkers read it; expressions, most of a tree, hold no import."""
+    typed = typed or only_typed(node)
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for each in getattr(node, field, ()):
+            yield each, typed
+            yield from statements(each, typed)
+
+
+@functools.cache
+def imports_of(path: Path) -> tuple[tuple[int, str, bool], ...]:
+    """Line and absolute dotted name of every import, and whether it is for type checkers; those in functions too."""
     package = path.relative_to(ROOT).parent.parts
-    tree = tree_of(path)
-    left_out = {id(each) for node in ast.walk(tree) if only_typed(node) and not typed for each in ast.walk(node)}
-    for node in ast.walk(tree):
-        if id(node) in left_out:
-            continue
+    found: list[tuple[int, str, bool]] = []
+    for node, typed in statements(tree_of(path)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += ((node.lineno, alias.name, typed) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             parent = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join([*parent, *([node.module] if node.module else [])])
             # `from hamlet import spark` names the module hamlet.spark as much as `import hamlet.spark` does.
-            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+            found += ((node.lineno, f"{module}.{alias.name}", typed) for alias in node.names)
+    return tuple(found)
+
+
+def python_imports(path: Path, *, typed: bool = True) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of every import; of TYPE_CHECKING blocks if `typed`."""
+    return ((line, name) for line, name, checked in imports_of(path) if typed or not checked)
 
 
 def cython_imports(path: Path) -> Iterator[tuple[int, str]]:
