@@ -103,12 +103,7 @@ class Engine(ArrivalMonitor[Options]):
         self._receive(self._arrivals_by(chosen, lateness, late))
         self._feed: Feed | None = None  # of a stream that is complete and in order
         self._settled = False  # whether types are known for good though names may be missing
-        rows = set(self.workload.names)  # types of rows of queries, which no event has
-        self._expected = Expected(
-            dict.fromkeys(
-                kind for each in self.workload.analysis.queries for kind in each.types.values() if kind not in rows
-            )
-        )
+        self._expected = Expected(self.workload.input_types)
 
     def _arrivals_by(self, options: Options, lateness: Lateness, late: str) -> Arrivals:
         counted, durations = self._budget.limit is not None, self._base.durations

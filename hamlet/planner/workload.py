@@ -131,6 +131,13 @@ class Workload:
         return tuple(query.name for query in self.queries)
 
     @property
+    def input_types(self) -> tuple[str, ...]:
+        """The event types of which events may come: those that queries name and of which none gives the rows."""
+        rows = set(self.names)
+        types = (kind for each in self.analysis.queries for kind in each.types.values())
+        return tuple(dict.fromkeys(kind for kind in types if kind not in rows))
+
+    @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What is legal and probably not meant."""
         return self.analysis.warnings

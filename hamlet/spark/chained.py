@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.checkpoint.pieces import from_bytes
 from hamlet.engine.online import Engine
 from hamlet.findings import Seen, of_names, seen_in
 from hamlet.input.columns import Int64Array, integers
@@ -24,7 +21,7 @@ from hamlet.language.schema import Schema
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times
-from hamlet.spark.sliced import Submonitor, TimedWork
+from hamlet.spark.sliced import Submonitor, TimedWork, rows_of
 from hamlet.spark.tasks import Shipment
 
 # The place of a query, and some of its rows; from one task to another of the same job.
@@ -60,18 +57,9 @@ class ChainedWork(TimedWork):
         """What runs."""
         return self.shipment.workload
 
-    @cached_property
-    def expected(self) -> dict[str, None]:
-        """Types that queries name and no query makes."""
-        types = (kind for query in self.workload.analysis.queries for kind in query.types.values())
-        return {kind: None for kind in types if kind not in self.workload.names}
-
     def engine(self) -> Engine:
         """An engine that knows its columns."""
-        options: dict[str, Any] = {
-            each.name: getattr(self.shipment.options, each.name) for each in fields(self.shipment.options)
-        }
-        engine = Engine(self.workload, **options)
+        engine = Engine(self.workload, **self.shipment.options_by_name)
         engine.open(self.schema)
         return engine
 
@@ -84,11 +72,11 @@ class ChainedWork(TimedWork):
     def seen(self, events: pa.RecordBatch) -> Seen:
         """Their types."""
         keys = {name for query in self.workload.analysis.queries for name in query.partition}
-        return seen_in(events, self.schema.type_column, self.expected, keys)
+        return seen_in(events, self.schema.type_column, self.workload.input_types, keys)
 
     def findings(self, seen: Seen) -> list[str]:
         """Types that never came."""
-        return of_names(self.expected, seen)
+        return of_names(self.workload.input_types, seen)
 
     def monitor(self, slice: int, first: int, saved: bytes | None) -> ChainedSlice:  # noqa: ARG002
         """The engine of the slice."""
@@ -134,17 +122,20 @@ class ChainedRows:
     """
 
     def __init__(self, shipment: Shipment) -> None:
-        work = ChainedWork(shipment, 0, "error")
-        self.of_queries = {each.name: each.columns for each in work.engine().without_rows()}
-        self._names = shipment.workload.names
+        self._shipment = shipment
+
+    @cached_property
+    def of_queries(self) -> dict[str, tuple[ResultColumn, ...]]:
+        """The columns of each query; rows that were decided know theirs."""
+        engine = ChainedWork(self._shipment, 0, "error").engine()
+        return {each.name: each.columns for each in engine.without_rows()}
 
     def columns(self, query: int) -> tuple[ResultColumn, ...]:
         """The columns of a query."""
-        return self.of_queries[self._names[query]]
+        return self.of_queries[self._shipment.workload.names[query]]
 
     def decided(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, QueryRows]]:
         """Result rows from batches of `hamlet.spark.sliced.CLOSED`, by the places of queries."""
-        packets = (data for batch in batches for data in batch.column(1).drop_null().to_pylist())
-        rows = [part for data in packets for part in from_bytes(data)]
-        for row in sorted(pa.Table.from_batches(rows, CLOSED_ROWS).to_pylist(), key=lambda row: row["query"]):
+        rows = (row for part in rows_of(batches) for row in part.to_pylist())
+        for row in sorted(rows, key=lambda row: row["query"]):
             yield row["query"], pickle.loads(row["rows"])

@@ -34,7 +34,6 @@ from pyspark.sql.functions import col, create_map, lit
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from hamlet.checkpoint.pieces import from_bytes
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.output.columnar import folder_of, write_part
 from hamlet.output.typed import typed_rows, typed_schema
@@ -42,7 +41,7 @@ from hamlet.spark.cell_states import whole, writing
 from hamlet.spark.frames import plain_in_spark
 from hamlet.spark.scaling import STATE, Plan, loaded
 from hamlet.spark.session import guarded, task_number
-from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided
+from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided, rows_of
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.told import Telling, heard, telling, with_findings
 
@@ -175,10 +174,8 @@ def frame_of(work: TimedWork, found: DataFrame, telling: Telling | None = None) 
     spoken = pa.schema([pa.field(each.name, plain_in_spark(each.type)) for each in typed_schema(work.rows)])
 
     def rows(batches: Batches) -> Batches:
-        for batch in batches if telling is None else heard(telling, batches):
-            for data in batch.column(1).drop_null().to_pylist():
-                for part in from_bytes(data):
-                    yield typed_rows(part).cast(spoken)
+        for part in rows_of(batches if telling is None else heard(telling, batches)):
+            yield typed_rows(part).cast(spoken)
 
     return mapped(found, rows, from_arrow_schema(spoken, prefer_timestamp_ntz=True))
 
@@ -281,8 +278,7 @@ class TimedSink(Sink):
 
     def write(self, beside: str, part: str, batches: Batches) -> int:
         """Write rows."""
-        data = (each for batch in batches for each in batch.column(1).drop_null().to_pylist())
-        found = [each for piece in data for each in from_bytes(piece)]
+        found = list(rows_of(batches))
         if not found and not self.empty:
             return 0
         kind, name, form = self.kind, self.name, self.output_format

@@ -9,7 +9,7 @@ many, are these read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -164,9 +164,8 @@ class _Events:
         """The rows of another workload over a part of the events, computed on the driver; None where they are many."""
         if self.opened is None or self.rows is None or self.rows > most.events:
             return None
-        chosen = self.job.shipment.options
-        options = {each.name: getattr(chosen, each.name) for each in fields(chosen)}
-        order = [] if chosen.order_column is None else [chosen.order_column]
+        options = self.job.shipment.options_by_name
+        order = [] if options["order_column"] is None else [options["order_column"]]
         names = [name for name in workload.attributes if name in self.job.schema.columns]
         try:
             return rows_alone(self.opened([*order, *names]), options, workload, part, most)

@@ -10,13 +10,13 @@ Needs no pyspark.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.checkpoint.pieces import as_bytes, from_bytes, joined, unjoined
+from hamlet.checkpoint.pieces import as_bytes, joined, unjoined
 from hamlet.engine.executor import Executor
 from hamlet.engine.online import Engine
 from hamlet.findings import seen_in
@@ -30,7 +30,7 @@ from hamlet.parallel.routing.owners import hashed
 from hamlet.parallel.routing.routes import Route, part_of
 from hamlet.parallel.routing.routing import Ownership, Router, Slicing
 from hamlet.spark.events import check_times, engine_batches
-from hamlet.spark.sliced import Slice, told
+from hamlet.spark.sliced import Slice, rows_of, told
 from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
 
 UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told
@@ -97,8 +97,9 @@ class Online(Slice):
         self._slices, self._tops = slicing.slices, shipment.tops
         parts = [part_of(shipment.workload, route.queries) for route in routes]
         if self.before is None:
-            options = {each.name: getattr(shipment.options, each.name) for each in fields(shipment.options)}
-            self._engines = [_PartialEngine(part, lateness=UNBOUNDED, late=late, **options) for part in parts]
+            self._engines = [
+                _PartialEngine(part, lateness=UNBOUNDED, late=late, **shipment.options_by_name) for part in parts
+            ]
         else:
             saves = zip(parts, unjoined(self.before), strict=True)
             self._engines = [cast(_PartialEngine, _PartialEngine.restore(part, save)) for part, save in saves]
@@ -238,8 +239,6 @@ def bucketed(
 
 def met(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
     """From batches of `CLOSED` the partial rows of all slices, by query, window and group."""
-    packets = (data for batch in batches for data in batch.column(1).drop_null().to_pylist())
-    rows = [part for data in packets for part in from_bytes(data)]
-    table = pa.Table.from_batches(rows, PARTIAL)
+    table = pa.Table.from_batches(list(rows_of(batches)), PARTIAL)
     found: list[pa.RecordBatch] = table.sort_by([(name, "ascending") for name in PARTIAL.names[:3]]).to_batches()
     return found

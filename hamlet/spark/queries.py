@@ -422,9 +422,8 @@ class QuerySink(Sink):
 
     def write(self, beside: str, part: str, batches: Batches) -> int:
         """Merge partial rows, and write them."""
-        rows, presenter = 0, self.presented(self.shipment)
-        found = presenter.decided(batches)
-        for batch in write_rows(self.shipment, beside, self.output_format, part, found, presenter.columns):
+        rows, found = 0, self.presented(self.shipment).decided(batches)
+        for batch in write_rows(self.shipment, beside, self.output_format, part, found):
             query, count, _, most = (column[0].as_py() for column in batch.columns)
             self.telling.add(Told(tallies={query: Tally(count, int(most, 16))}))
             rows += count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -150,8 +150,7 @@ def write_files(
     types: Sequence[CountTypes] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Write a task's sorted partial rows as result files; as `write_rows`."""
-    presenter = Presenter(shipment)
-    return write_rows(shipment, folder, output_format, part, presenter.rows(batches), presenter.columns, types)
+    return write_rows(shipment, folder, output_format, part, Presenter(shipment).rows(batches), types)
 
 
 def write_rows(
@@ -160,7 +159,6 @@ def write_rows(
     output_format: str,
     part: str,
     rows: Iterable[tuple[int, QueryRows]],
-    columns: Callable[[int], tuple[ResultColumn, ...]],
     types: Sequence[CountTypes] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Write rows that are sorted by query as result files, one per query, and say what was written.
@@ -181,8 +179,9 @@ def write_rows(
         infinite, tally = 0, Tally()
         try:
             chosen = count_type if types is None else types[query]
-            with part_file(unfinished, output_format, columns(query), clock, chosen) as write:
-                for _, piece in pieces:
+            _, first = next(pieces)
+            with part_file(unfinished, output_format, first.columns, clock, chosen) as write:
+                for _, piece in itertools.chain([(query, first)], pieces):
                     tally = tally.plus(tally_of(queries[query], piece))
                     infinite += write(piece)
             unfinished.replace(path)

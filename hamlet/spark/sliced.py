@@ -138,6 +138,13 @@ def told(ticks: Int64Array, seen: Seen, packets: Sequence[bytes | None]) -> pa.R
     return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
 
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that slices have decided, of batches of `CLOSED`."""
+    for batch in batches:
+        for data in batch.column("rows").drop_null().to_pylist():
+            yield from from_bytes(data)
+
+
 def decided(bucket: int, rows: bytes | None, **counts: int | bytes | None) -> dict[str, Any]:
     """A row of `CLOSED`."""
     none = {"events": 0, "late_events": 0, "kept_bytes": 0, "latest": None, "cell": 0, "load": 0, "seen": None}

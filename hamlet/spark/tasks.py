@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,11 @@ class Shipment:
         if self.in_two:
             found = in_two(found, self.in_two, self.options.time_column)
         return found.without_null_keys() if self.options.null_keys == "drop" else found
+
+    @property
+    def options_by_name(self) -> dict[str, Any]:
+        """The options, for a call that takes them by name."""
+        return {each.name: getattr(self.options, each.name) for each in fields(self.options)}
 
     @property
     def tops(self) -> frozenset[int]:
