@@ -80,12 +80,12 @@ class LiveFilter:
         return [] if self._filter is None else never_came(self._filter.unseen, self._fields)
 
 
-def never_came(unseen: Iterable[str], known: Collection[str]) -> list[str]:
-    """That columns of a condition are not among those that have come, a sentence each."""
+def never_came(unseen: Iterable[str], known: Collection[str], what: str = "--where: no event") -> list[str]:
+    """That columns that something reads are not among those that have come, a sentence each."""
     said = []
     for name in unseen:
         meant = near_miss(name, known)
-        said.append(f"--where: no event has a value of {name}" + ("" if meant is None else f" (did you mean {meant}?)"))
+        said.append(f"{what} has a value of {name}" + ("" if meant is None else f" (did you mean {meant}?)"))
     return said
 
 

@@ -15,15 +15,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import Diagnostic, OptionError, Span, WorkloadError, near_miss
+from hamlet.errors import DataError, Diagnostic, OptionError, Span, WorkloadError, near_miss
 from hamlet.frontend.cursor import TooManyProblemsError, UnreadableError
 from hamlet.frontend.lexer import Kind, Token, tokenize
 from hamlet.frontend.reports import Reports
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress, SomeEvents
+from hamlet.input.input_schema import unreadable_column
 from hamlet.input.period import PeriodEvents
 from hamlet.input.row_groups import Useless
+from hamlet.input.widening import is_readable
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor
@@ -73,6 +75,8 @@ class Filter:
     ------
     WorkloadError
         With every mistake of the condition.
+    DataError
+        If it reads a column of a type that no attribute can have.
 
     Attributes
     ----------
@@ -86,8 +90,12 @@ class Filter:
 
     def __init__(self, text: str, schema: Schema, *, growing: bool = False) -> None:
         condition = _read(text, schema, growing)
-        named = dict.fromkeys(each.attribute for each in references(condition)) if growing else {}
-        self.unseen = [name for name in named if name not in _columns_of(schema)]
+        named = dict.fromkeys(each.attribute for each in references(condition))
+        for name in named:
+            kind = schema.arrow_types.get(name)
+            if kind is not None and not is_readable(kind):
+                raise DataError(f"{SOURCE}: {unreadable_column(name, kind)}")
+        self.unseen = [name for name in named if growing and name not in _columns_of(schema)]
         schema = replace(schema, closed=True, columns={**schema.columns, **dict.fromkeys(self.unseen)})
         query = _as_query(text, condition, schema)
         self._strings = StringPool()

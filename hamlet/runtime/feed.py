@@ -135,7 +135,7 @@ class Feed:
             if not whole or self._arrow.rest:
                 self._arrow.finish()
             return
-        if self._lines.rest.strip():
+        if self._lines.rest.strip(b"\r\n" if whole else None):
             block, line = self._lines.finish()
             if whole:
                 self._block(block, line)
@@ -160,6 +160,8 @@ class Feed:
             if form is None:
                 self._begun += data
                 return False
+            if form == "csv" and self.logs is not None:
+                form = "monpoly"  # the time-point of the stream before goes on
         self._open(form)
         return True
 
@@ -271,19 +273,14 @@ class Feed:
 
 def _halves(block: bytes, quoted: bool) -> tuple[bytes, bytes] | None:
     """A block of lines as two; None where it is a single one."""
-    body = block.rstrip(b"\r\n \t")
+    body = block.rstrip(b"\r\n")
     middle = len(body) // 2
     places = [body.rfind(b"\n", 0, middle), body.find(b"\n", middle)]
     if quoted and b'"' in body:
         ends = [at for at, byte in enumerate(body) if byte == 10 and body.count(b'"', 0, at) % 2 == 0]
         places = [min(ends, key=lambda at: abs(at - middle))] if ends else []
-    for at in places:
-        if at >= 0 and body[:at].strip():
-            return block[: at + 1], block[at + 1 :]
-    if any(at >= 0 for at in places):  # only blank lines before
-        at = max(places)
-        return block[: at + 1], block[at + 1 :]
-    return None
+    at = max(places, default=-1)
+    return None if at < 0 else (block[: at + 1], block[at + 1 :])
 
 
 def _late(error: LateError, where: str) -> LateError:

@@ -283,7 +283,7 @@ class _CsvEvents(Lines):
 
     def parse(self, block: bytes) -> _Events | None:
         """The events of a block of lines."""
-        if not block.strip():
+        if not block.strip(b"\r\n"):
             return None
         try:
             table = self._read(block, {**self._types, **self._learnt})

@@ -137,6 +137,18 @@ def test_files_that_were_renamed_between_two_looks_are_read_in_turn(
     source.close()
 
 
+def test_a_time_point_of_a_log_goes_on_behind_a_rotation(folder: Path) -> None:
+    """The new file then begins with a predicate, and is a log all the same."""
+    log = folder / "a.log"
+    log.write_text("@1 publish(1)\n@2 publish(2)\n")
+    with running(*POLICY, "--input", "a.log", "--follow", "--output", "-") as run:
+        assert xs(run, 1) == [1]
+        log.rename(folder / "a.log.1")
+        log.write_text("publish(3)\n@4 publish(4)\n@5\n")
+        assert xs(run, 3) == [2, 3, 4]
+        stopped(run)
+
+
 def test_a_folder_takes_new_files_by_name(folder: Path) -> None:
     (folder / "in").mkdir()
     (folder / "in" / "2.jsonl").write_text('{"time": 2, "type": "publish", "x": 2}\n')

@@ -119,8 +119,8 @@ def test_lines_split_anywhere_are_as_a_file(
 ) -> None:
     arguments, head, line = TASKS[task]
     text = head + b"".join(line % (at // 2, at) for at in range(40))
-    for ending, last in ((b"\n", b"\n"), (b"\r\n", b""), (b"\n\n", b"")):
-        lines = text.rstrip(b"\n").replace(b"\n", ending) + last
+    for mark, ending, last in ((b"", b"\n", b"\n"), (b"\xef\xbb\xbf", b"\r\n", b""), (b"", b"\n\n", b"")):
+        lines = mark + text.rstrip(b"\n").replace(b"\n", ending) + last
         name = {"l": "e.log", "n": "e.jsonl", "v": "e.csv"}[task[-1] if task != "monpoly" else "l"]
         (folder / name).write_bytes(text)
         assert main([*arguments, "--input", name, "--output", "-", "--quiet"]) == 0
@@ -129,6 +129,75 @@ def test_lines_split_anywhere_are_as_a_file(
         assert main([*arguments, "--input", "-", "--output", "-", "--quiet"]) == 0
         assert capfd.readouterr().out == expected
         assert expected.count("\n") == (20 if task.startswith("query") else 39)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_line_of_blanks_is_as_in_a_file(
+    task: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is blank in JSON and logs, and in CSV a row that lacks fields, whichever lines are read with it."""
+    arguments, head, line = TASKS[task]
+    lines = [line % (at, at) for at in range(1, 5)]
+    is_bad = task.endswith("csv")
+    for blank in (b"  \n", b" \t\r\n"):
+        for place, size in ((0, 1), (0, 1 << 20), (2, 1), (2, 1 << 20), (4, 1), (4, 1 << 20)):
+            data = head + b"".join([*lines[:place], blank, *lines[place:]])
+            for mode in ("error", "drop"):
+                given(monkeypatch, data, size)
+                code = main([*arguments, "--input", "-", "--output", "-", "--quiet", "--bad-rows", mode])
+                out, err = capfd.readouterr()
+                if mode == "drop" or not is_bad:
+                    assert (code, len(out.splitlines())) == (0, 4)
+                    assert ("1 bad rows" in err) == is_bad
+                else:
+                    assert code == 2
+                    assert f"standard input:{place + 2}: 1 field in place of" in err
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_column_of_row_patterns_that_comes_later_is_null_until_then(
+    size: int, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "m.sql").write_text(
+        "SELECT *, x + 1 AS next FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY time "
+        "MEASURES FIRST(time) AS since, SUM(x) AS x, UPPER(LAST(s)) AS s "
+        "PATTERN (a b) DEFINE a AS LOWER(s) IS NULL, b AS b.X IS NOT NULL OR s = 'z')"
+    )
+    rows: list[dict[str, Any]] = [{}, {"s": "z"}, {"K": "u"}, {"K": "u", "x": 1, "s": "q"}, {"x": 1}, {"x": 2.5}]
+    lines = "".join(json.dumps({"time": at, **row}) + "\n" for at, row in enumerate(rows))
+    (folder / "e.jsonl").write_text(lines)
+    found = []
+    for source in ("e.jsonl", "-"):
+        given(monkeypatch, lines.encode(), size)
+        assert main(["run", "m.sql", "--input", source, "--output", "-", "--quiet"]) == 0
+        found.append(
+            [
+                {name.lower(): value for name, value in json.loads(row).items()}
+                for row in capfd.readouterr().out.splitlines()
+            ]
+        )
+    assert sorted(found[0], key=str) == sorted(found[1], key=str)
+    assert len(found[0]) == 3
+    given(monkeypatch, b'{"time": 1, "X": 2, "spell": 3}\n')
+    assert main(["run", "m.sql", "--input", "-", "--output", "-"]) == 0
+    err = capfd.readouterr().err
+    assert "note: no row has a value of k\nnote: no row has a value of s\n" in err
+    assert "value of x" not in err
+
+
+@pytest.mark.parametrize("task", ["policy csv", "query csv", "specification csv"])
+@pytest.mark.parametrize("source", ["e.csv", "-"])
+def test_a_condition_over_a_column_that_is_no_text(
+    task: str, source: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It was unknown for every event, and all were left out."""
+    arguments, head, line = TASKS[task]
+    data = head.replace(b"\n", b",k\n") + (line % (1, 1)).replace(b"\n", b",a\n")
+    data += (line % (2, 2)).replace(b"\n", b",\xff\n")
+    (folder / "e.csv").write_bytes(data)
+    given(monkeypatch, data)
+    assert main([*arguments, "--input", source, "--output", "-", "--where", "k = 'a'"]) == 2
+    assert "--where: column 'k' has the type binary, which no attribute can have" in capfd.readouterr().err
 
 
 def test_an_empty_pipe_is_a_stream_without_events(
@@ -248,7 +317,7 @@ def test_what_never_comes_is_said(
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (gzip.compress(b"time,type,x\n1,A,1\n"), "standard input: this is compressed; send what gunzip -c"),
+        (gzip.compress(b"time,type,x\n1,A,1\n", mtime=0), "standard input: this is compressed; send what gunzip -c"),
         (bz2.compress(b"time,type,x\n1,A,1\n"), "standard input: this is compressed; send what bunzip2 -c"),
         ("time,type,x\n1,A,1\n".encode("utf-16"), "standard input: this is UTF-16 text; send it as UTF-8"),
         (b"PAR1\x15\x04\x15", "standard input: this is Parquet"),

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from hamlet.errors import DataError
 from hamlet.frontend.units import UNITS_PER_SECOND
+from hamlet.input.live.lines import BYTE_ORDER_MARK
 from hamlet.input.live.table_lines import header_of
 from hamlet.language.moments import moment_of
 
@@ -28,6 +29,8 @@ _OTHERS = {  # how streams begin that a pipe cannot have, and what to do with th
     b"\xfe\xff": "this is UTF-16 text; send it as UTF-8",
 }
 
+_ARROW = b"\xff\xff\xff\xff"
+
 TimeText = Callable[[bytes], str | None]
 
 
@@ -38,10 +41,10 @@ def no_events(data: bytes) -> str | None:
 
 def sniffed(data: bytes) -> str | None:
     """The form of a stream by its first bytes; None where more are needed."""
-    if data.startswith(b"\xff\xff\xff\xff"):
+    if data.startswith(_ARROW):
         return "arrow"
-    first = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not first or data in (b"\xff", b"\xff\xff", b"\xff\xff\xff"):
+    first = data.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if not first or any(begin.startswith(data) for begin in (*_OTHERS, _ARROW, BYTE_ORDER_MARK)):
         return None
     if first[:1] in b"@>#;":
         return "monpoly"

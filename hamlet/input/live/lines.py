@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hamlet.errors import DataError
 from hamlet.frontend.time_column import TIME_COLUMNS
 
-_MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # what UTF-8 text may begin with
 LONGEST_LINE = 1 << 28  # bytes
 _MOST_QUOTED = 1 << 20  # bytes behind an open quote that are still taken for one value
 
@@ -88,9 +88,9 @@ class Lines:
     def _given(self, block: bytes) -> tuple[bytes, int]:
         number = self.number
         self.number += block.count(b"\n")
-        if self.offset == 0 and block.startswith(_MARK):
-            self.offset += len(_MARK)
-            block = block[len(_MARK) :]
+        if self.offset == 0 and block.startswith(BYTE_ORDER_MARK):
+            self.offset += len(BYTE_ORDER_MARK)
+            block = block[len(BYTE_ORDER_MARK) :]
         self.offset += len(block)
         return block, number
 

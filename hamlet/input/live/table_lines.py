@@ -32,6 +32,7 @@ from hamlet.input.widening import EXACT_SECONDS, FRACTION, is_clock, is_text, wi
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
 ALIKE = "give all times with a point, or none"
+_BLANK = re.compile(rb"(?:\A|\n)[ \t\r]*\n|(?:\A|\n)[ \t\r]+\Z")  # a line
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _LONG_FIELD = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
@@ -367,7 +368,7 @@ class CsvLines(Lines):
         ------
         BadLineError
         """
-        if not block.strip():
+        if not block.strip(b"\r\n"):
             return None
         known = {name: self._columns.types[name] for name in self.names or () if name in self._columns.types}
         try:
@@ -506,7 +507,7 @@ def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
 def _lines_in(block: bytes) -> int:
     """How many lines of a block are not blank."""
     count = block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
-    if b"\n\n" in block or b"\r\n\r\n" in block or block[:1] in b"\r\n" or re.search(rb"\n[ \t\r]+(\n|$)", block):
+    if _BLANK.search(block):
         count = sum(1 for line in block.split(b"\n") if line.strip())
     return count
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from hamlet.errors import DataError, Span
+from hamlet.engine.live_filter import never_came
+from hamlet.errors import DataError, Span, WorkloadError
 from hamlet.input.live.table_lines import BadLineError, Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import widen
@@ -15,6 +17,8 @@ from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.match.matcher import Matcher
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
+
+_NO_COLUMN = re.compile(r'Referenced column "(.+)" not found in FROM clause!')
 
 
 class _NoKey(SortKey):
@@ -95,6 +99,10 @@ class PatternTenant(MonitorTenant):
         self.named = named
         self._sql, self._options, self._named, self._delimiter = text, options, names, delimiter
         self.known = _Columns(time)
+        self._is_open = False
+        self._awaited: dict[
+            str, str
+        ] = {}  # columns that had not come when the first rows did, as the statement has them
         self.monitor = None
         if saved:
             self.monitor = Matcher.restore(text, saved)
@@ -124,16 +132,42 @@ class PatternTenant(MonitorTenant):
         """Take a table; a column whose type widens, or that is new, is so from now on."""
         if not events.num_rows:
             return []
+        events = events.rename_columns([self._awaited.get(each.lower(), each) for each in events.schema.names])
         known = None if self.monitor is None else self.monitor.schema
         schema = _united(known, events.schema)
         if self.monitor is None:
-            self.monitor = Matcher(self._sql, schema, **self._options)
+            self.monitor = self._begun(schema)
+            schema = self.monitor.schema
         elif schema != known:
             self.monitor = self.monitor.widened(schema)
         missing = [field for field in schema if field.name not in events.schema.names]
         for field in missing:
             events = events.append_column(field, pa.nulls(events.num_rows, field.type))
         return self._pieces(self.monitor.push(events))
+
+    def _begun(self, schema: pa.Schema) -> Matcher:
+        """A matcher; of lines of JSON a column that the statement reads may still come, and is NULL until then."""
+        while True:
+            try:
+                return Matcher(self._sql, schema, **self._options)
+            except WorkloadError as error:
+                missing = [_NO_COLUMN.match(each.message) for each in error.diagnostics]
+                found = {each[1].lower(): each[1] for each in missing if each}
+                if not self._is_open or None in missing or not found.keys().isdisjoint(self._awaited):
+                    raise
+                self._awaited |= found
+                schema = pa.schema([*schema, *(pa.field(each, pa.null()) for each in found.values())])
+
+    def _reads_lines(self, form: str) -> None:
+        """Lines of a form will come."""
+        self._is_open = form == "json"
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What was probably not meant."""
+        kinds = {} if self.monitor is None else {each.name: each.type for each in self.monitor.schema}
+        never = [each for each in self._awaited.values() if pa.types.is_null(kinds[each])]
+        return [*never_came(never, kinds.keys() - never, "no row"), *super().warnings]
 
     def pass_time(self, seconds: float) -> Pieces:
         """Time has passed since the last event."""
