@@ -34,14 +34,14 @@ def object_of(line: bytes) -> dict[str, Any]:
         If there is none, or a key stands in it twice.
     """
     try:
-        found = json.loads(str(line, "utf-8"), object_pairs_hook=_object)
+        found = json.loads(str(line, "utf-8"), object_pairs_hook=_object, parse_float=_double)
     except UnicodeDecodeError:
         raise ValueError("the line is not UTF-8 text") from None
     except RecursionError:
         raise ValueError("values are nested too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"the line is no JSON: {error.msg} (column {error.colno})") from None
-    except _TwiceError:
+    except _TellingError:
         raise
     except ValueError:  # an integer of more digits than Python reads
         raise ValueError("the line holds a number of several thousand digits") from None
@@ -67,8 +67,8 @@ def first_names(lines: Iterable[bytes]) -> list[str]:
     return []
 
 
-class _TwiceError(ValueError):
-    """A key stands twice in an object."""
+class _TellingError(ValueError):
+    """What is wrong with a line of JSON that Python can read."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -76,7 +76,15 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise _TwiceError(f"the line has {brief(twice)} twice")
+        raise _TellingError(f"the line has {brief(twice)} twice")
+    return found
+
+
+def _double(digits: str) -> float:
+    """A number with a point or an exponent; Python takes one beyond the doubles for infinity, and Arrow refuses it."""
+    found = float(digits)
+    if math.isinf(found):
+        raise _TellingError(f"the line holds {brief(found)}")
     return found
 
 

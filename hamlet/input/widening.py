@@ -127,7 +127,25 @@ def widen(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
         return _widen_timestamps(first, second)
     if kinds == (AttributeType.DURATION, AttributeType.DURATION):
         return pa.duration(max(first.unit, second.unit, key=_UNITS.index))
-    return None
+    return _widen_nested(first, second)
+
+
+def _widen_nested(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """The narrowest type of objects, or of lists, that holds those of both; some text within may look like a time."""
+
+    def inner(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+        texts, times = map(is_text, (one, other)), map(pa.types.is_timestamp, (one, other))
+        return pa.string() if any(texts) and any(times) else widen(one, other)
+
+    if pa.types.is_list(first) and pa.types.is_list(second):
+        wide = inner(first.value_type, second.value_type)
+        return None if wide is None else pa.list_(wide)
+    if not (pa.types.is_struct(first) and pa.types.is_struct(second)):
+        return None
+    found: dict[str, pa.DataType | None] = {}
+    for field in (*first, *second):
+        found[field.name] = inner(found.get(field.name) or pa.null(), field.type)
+    return None if None in found.values() else pa.struct(list(found.items()))
 
 
 def widen_clocks(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:

@@ -12,7 +12,7 @@ import contextlib
 import re
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -42,7 +42,15 @@ from hamlet.patterns.match.conditions import Failed
 from hamlet.patterns.match.evaluate import Meaning, distinct_names, read_clause
 from hamlet.patterns.match.host import Host
 from hamlet.patterns.match.ordered import INPUT
-from hamlet.patterns.match.run import StatementRun, named_tables, parsed, quoting_of, source_query, translator
+from hamlet.patterns.match.run import (
+    StatementRun,
+    columns_read,
+    named_tables,
+    parsed,
+    quoting_of,
+    source_query,
+    translator,
+)
 from hamlet.patterns.options import MAX_STEPS
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.runtime.options import check_choice, made_of
@@ -161,7 +169,8 @@ def submit(
         notes: list[str] = []
         with _zones_as_written(spark):
             tables = {
-                name: _read(spark, group, chosen.input_format, chosen.form, notes) for name, group in paths.items()
+                name: _read(spark, group, chosen.input_format, chosen.form, columns_read(script), notes)
+                for name, group in paths.items()
             }
         if all(each.isEmpty() for each in tables.values()):
             notes.append(NO_EVENTS)
@@ -331,11 +340,16 @@ def _zones_as_written(spark: SparkSession) -> Iterator[None]:
 
 
 def _read(
-    spark: SparkSession, paths: Sequence[str], input_format: str | None, form: FileForm, notes: list[str]
+    spark: SparkSession,
+    paths: Sequence[str],
+    input_format: str | None,
+    form: FileForm,
+    reads: Callable[[str], bool],
+    notes: list[str],
 ) -> DataFrame:
     """Files as Spark reads them, those of each header by themselves: Spark takes columns of CSV by their places.
 
-    What files of this machine lack that others have is an error, or a note that is added.
+    What files of this machine lack that others have and somebody reads is an error, or a note that is added.
     """
     places = [local_path(each) for each in paths]
     files = [
@@ -362,8 +376,8 @@ def _read(
     if len(files) < 2 or None in places:
         return reader.load(listed)
     opened = [open_path(each, SortKey(""), "", input_format, form) for each in files]
-    names = list(dict.fromkeys(name for each in opened for name in each.schema.names))
-    for file, column in lacking(map(columns_of, opened), names, form.missing_columns):
+    names = filter(reads, dict.fromkeys(name for each in opened for name in each.schema.names))
+    for file, column in lacking(map(columns_of, opened), list(names), form.missing_columns):
         rows = next(each.rows for each in opened if each.name == file.name)
         notes.append(finding(file.name, column, rows or 0))
     alike: dict[tuple[str, ...], list[str]] = {}

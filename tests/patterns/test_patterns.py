@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import math
 import random
@@ -690,8 +691,48 @@ def test_json_has_the_types_of_csv(tmp_path: Path) -> None:
     late = datetime.datetime(2024, 1, 1, 10, 0, 1, 500000)
     mixed = ("2024-01-01T10:00:01.5", -1), ("2024-01-01T10:00:01", None), ("2024-01-01", 2)
     assert last(*mixed) == [late, -1, "TIMESTAMP", "BIGINT"]
-    assert last((None, -(2**63)), ("2024-13-01T10:00:01.5", 2**63)) == [None, -(2**63), "VARCHAR", "HUGEINT"]
+    assert last((None, -(2**63)), ("2024-13-01T10:00:01.5", 2**63 - 1)) == [None, -(2**63), "VARCHAR", "BIGINT"]
     assert last(*mixed * 40, ("then", 2)) == ["then", 2, "VARCHAR", "BIGINT"]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("3", "attribute 'v' is 3, but a string in line 1; an attribute must keep one type"),
+        ('{"a": "x"}', 'attribute \'v\' is {"a": "x"}, but a string in line 1; an attribute must keep one type'),
+        (str(2**64), "attribute 'v' holds an integer of 65 bits, and Hamlet reads integers of 64 bits (signed)"),
+        ("1e400", "the line holds a number beyond the doubles"),
+        ('1, "v": 2', 'the line has "v" twice'),
+    ],
+)
+def test_json_that_a_pipe_refuses_is_refused_in_files(
+    value: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB by itself takes what it can: values of several kinds as texts of JSON, numbers out of range as NULL."""
+    kind = "1" if value[0] in "1" else '"x"'
+    lines = f'{{"ts": 1, "v": {kind}}}\n{{"ts": 2, "v": {value}}}\n'
+    (tmp_path / "t.jsonl").write_text(lines)
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES a.v AS v PATTERN (a) DEFINE a AS true)"
+    with pytest.raises(hamlet.DataError) as told:
+        hamlet.sql(text, {"t": tmp_path / "t.jsonl"})
+    assert str(told.value) == f"{tmp_path}/t.jsonl:2: {said}"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    assert main(["sql", text, "--input", "-", "--input-format", "json"]) == 2
+    assert "standard input:2: " in capsys.readouterr().err
+
+
+def test_objects_of_json_that_differ_are_one_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However far apart in a file they stand."""
+    values = [{"a": 1, "l": []}, {"b": "x", "l": [1]}, {"a": 1.5, "t": "2024-01-01"}, {"t": "x", "c": [{"d": 1}]}]
+    lines = [json.dumps({"ts": ts, "v": value}) for ts, value in enumerate(values)]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES a.v AS v PATTERN (a) DEFINE a AS true)"
+    found = []
+    for size in (1 << 23, 40):
+        monkeypatch.setattr("hamlet.input.jsonfile._CHUNK", size)
+        found.append([row["v"] for row in hamlet.sql(text, {"t": tmp_path / "t.jsonl"}).rows()])
+        assert [{k: v for k, v in row.items() if v is not None} for row in found[-1]] == values
+    assert found[0] == found[1]
 
 
 def test_numbers_of_csv_may_be_missing(tmp_path: Path) -> None:

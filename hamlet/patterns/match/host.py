@@ -21,15 +21,17 @@ import pyarrow as pa
 from hamlet.errors import DataError, OptionError, UnsupportedError, similar_file
 from hamlet.input.csvfile import NULLS
 from hamlet.input.file_form import FileForm
-from hamlet.input.files import event_files, matching, may_contain, open_path, refuse_urls
+from hamlet.input.files import event_files, matching, may_contain, open_path, open_paths, refuse_urls
+from hamlet.input.folder import Folder
+from hamlet.input.folder import lacking as absent_columns
 from hamlet.input.formats import COMPRESSIONS, format_of
-from hamlet.input.missing import FileColumns, finding, lacking
+from hamlet.input.missing import FileColumns, MissingColumns, finding, lacking
 from hamlet.input.ordering import SortKey
 
 if TYPE_CHECKING:
     import duckdb
 
-_READERS = {"parquet": "read_parquet", "csv": "read_csv", "json": "read_json"}
+_READERS = {"parquet": "read_parquet", "csv": "read_csv"}
 _MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?"
 _FINE_MOMENT = _MOMENT.replace("6", "9")
 _ZONE = r"( ?[zZ]|[+-]\d\d(:?\d\d)?)"
@@ -51,18 +53,9 @@ def _moment(kind: str, form: str) -> tuple[str, str, str]:
     return kind, f"{{0}} IS NULL OR ({fits})", "{0}"
 
 
-def _fitting(kind: str) -> tuple[str, str, str]:
-    return kind, f"{{0}} IS NULL OR TRY_CAST({{0}} AS {kind}) IS NOT NULL", "{0}"
-
-
-# By reader and type of the host, the types that columns have instead if all values pass, with test and value.
-_NARROWER: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = {
-    "read_json": {
-        "HUGEINT": (_fitting("BIGINT"),),
-        "DATE": (_fitting("TIMESTAMP"),),
-        "VARCHAR": (_moment("TIMESTAMP", _MOMENT), _moment("TIMESTAMP_NS", _FINE_MOMENT)),
-    },
-    "read_csv": {"VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL))},
+# By type of the host, the types that columns of CSV have instead if all values pass, with test and value.
+_NARROWER: Mapping[str, Sequence[tuple[str, str, str]]] = {
+    "VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL)),
 }
 _ALLOWED = (
     "SELECT",
@@ -195,6 +188,8 @@ class Host:
         What becomes of a column that one of several files of a table lacks, as of `hamlet.input.missing.lacking`.
     whole_division : bool
         Whether one whole number by another is a whole number.
+    reads : callable
+        Which columns of files somebody reads; others may be missing in some.
 
     Attributes
     ----------
@@ -212,13 +207,14 @@ class Host:
         threads: int | None = None,
         empty: bool = False,
         timezone: str = "UTC",
-        missing: str | None = None,
+        missing: MissingColumns | None = None,
         whole_division: bool = False,
+        reads: Callable[[str], bool] = lambda _: True,
     ) -> None:
         module = _duckdb()
         self.notes: list[str] = []
         self.collates = False
-        self._missing = missing
+        self._missing, self._reads = missing, reads
         self._error: type[Exception] = module.Error
         self.connection: duckdb.DuckDBPyConnection = module.connect(
             config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "true" if files else "false"}
@@ -246,7 +242,7 @@ class Host:
             execute("SET lock_configuration = true")
         for name, value in tables.items():
             if name in paths:
-                self._register_paths(name, paths[name])
+                self._register_paths(name, paths[name], value)
             else:
                 self.register(name, value)
 
@@ -266,19 +262,23 @@ class Host:
 
     def _give(self, name: str, known: str, found: Any) -> None:
         """Hand a table to the host."""
-        if not len(found.columns):
+        if not found.schema.names if isinstance(found, pa.RecordBatchReader) else not len(found.columns):
             raise DataError(f"table {name!r} has no columns; give a table with columns, if need be without rows")
         try:
             self.connection.register(known, found)
         except self._error as error:
             raise DataError(f"table {name!r} cannot be read: {host_error(error).message}") from None
 
-    def _register_paths(self, name: str, paths: Sequence[str]) -> None:
+    def _register_paths(self, name: str, paths: Sequence[str], given: Any) -> None:
         readers = {_reader(each) for each in paths}
         if len(readers) > 1:
             raise DataError(f"table {name!r} has files of several formats; give files of one format")
         some = " LIMIT 0" if self._empty else ""
         try:
+            if None in readers:
+                several = [given] if isinstance(given, (str, os.PathLike)) else given
+                self._register_json(name, [Path(each) for each in several])
+                return
             if len(paths) > 1:
                 self._look(paths)
             elif readers == {"read_csv"} and not self.rows(f"FROM {self._reading(paths)} LIMIT 1"):
@@ -290,33 +290,25 @@ class Host:
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
 
+    def _register_json(self, name: str, paths: Sequence[Path]) -> None:
+        """Read files of JSON as other notations do: to the host a value of another kind makes all of a column JSON."""
+        reader = open_paths(paths, SortKey(""), "", None, FileForm(missing_columns=self._missing))
+        columns = list(filter(self._reads, reader.schema.names)) or reader.schema.names
+        if isinstance(reader, Folder):
+            reader.look(columns)
+        self.notes += absent_columns(reader)
+        known, schema = f"__hamlet_lines_{name}", pa.schema([reader.schema.field(each) for each in columns])
+        batches = [] if self._empty else reader.batches(columns)
+        self._give(name, known, pa.RecordBatchReader.from_batches(schema, batches))
+        self.execute(f"CREATE TABLE {quoted(f'{known}_read')} AS FROM {quoted(known)}")
+        self.connection.unregister(known)
+        self.execute(f"CREATE VIEW {quoted(name)} AS FROM {quoted(f'{known}_read')}")
+
     def _reading(self, paths: Sequence[str]) -> str:
         """What the host reads files of one format by: columns by their names, types by all rows of text."""
-        reader = _reader(paths[0])
-        if reader == "read_csv":
+        if _reader(paths[0]) == "read_csv":
             return self._reading_csv(paths)
-        named = f"{reader}([{', '.join(map(_text, paths))}], union_by_name = true"
-        if reader != "read_json":
-            return f"{named})"
-        key = "\n".join(paths)
-        if key not in self._readings:
-            self._readings[key] = self._form_of_json(f"{named}, sample_size = -1, maximum_sample_files = {len(paths)}")
-        return self._readings[key]
-
-    def _form_of_json(self, named: str) -> str:
-        """How files of JSON are read: columns of times with a zone that are finer than the host takes them for, so.
-
-        Texts that look like times of day or UUIDs stay texts, for JSON has neither.
-        """
-        types = self.types(f"(FROM {named}))")
-        zoned = {name: kind for name, kind in types.items() if kind == _ZONED}
-
-        def form(changed: Mapping[str, str]) -> str:
-            return f"{named}, columns = {{{_listed({**types, **changed})}}})"
-
-        changed = {name: "VARCHAR" for name, kind in types.items() if kind in ("TIME", "UUID")}
-        changed |= self._finer(zoned, form) if zoned else {}
-        return form(changed) if changed != zoned else f"{named})"
+        return f"{_reader(paths[0])}([{', '.join(map(_text, paths))}], union_by_name = true)"
 
     def _finer(self, moments: Mapping[str, str], reading: Callable[[Mapping[str, str]], str]) -> dict[str, str]:
         """The types of columns of times: of nanoseconds where some are finer than microseconds, texts where none fits.
@@ -378,13 +370,14 @@ class Host:
     def _narrowed(self, paths: Sequence[str]) -> str:
         """The columns of files with the types that they have in pipes and for other notations.
 
-        The host takes whole numbers of both signs in JSON for HUGEINT, times that are written in several ways for
-        texts, and numbers in CSV of which some are missing (``NA``), too. A column without values fits any expression.
+        The host takes numbers in CSV of which some are missing (``NA``) for texts. A column without values fits any
+        expression.
         """
-        known = _NARROWER.get(_reader(paths[0]), {})
+        if _reader(paths[0]) != "read_csv":
+            return "*"
         reading = self._reading(paths)
-        kinds = self.types(f"(FROM {reading})") if known else {}
-        wanted = [(quoted(column), *each) for column, kind in kinds.items() for each in known.get(kind, ())]
+        kinds = self.types(f"(FROM {reading})")
+        wanted = [(quoted(column), *each) for column, kind in kinds.items() for each in _NARROWER.get(kind, ())]
         for rows in (f"(FROM {reading} LIMIT 100)", reading):  # of most texts the first ones tell
             if wanted:
                 tests = [f"bool_and({test.format(column)})" for column, _, test, _ in wanted]
@@ -404,9 +397,9 @@ class Host:
             FileColumns(each, self.names(f"(FROM {self._reading([each])})"), _reader(each) == "read_csv")
             for each in paths
         ]
-        wanted = list(dict.fromkeys(name for file in known for name in file.columns))
+        wanted = filter(self._reads, dict.fromkeys(name for file in known for name in file.columns))
         counts: dict[str, int] = {}
-        for file, column in lacking(known, wanted, self._missing):
+        for file, column in lacking(known, list(wanted), self._missing):
             if file.name not in counts:
                 [(counts[file.name],)] = self.rows(f"SELECT count(*) FROM {self._reading([file.name])}")
             self.notes.append(finding(file.name, column, counts[file.name]))
@@ -510,13 +503,14 @@ def _paths(value: Any) -> list[str]:
     return [str(Path(each).absolute()) for each in found]
 
 
-def _reader(path: str) -> str:
+def _reader(path: str) -> str | None:
+    """What the host reads a file by, None for one of JSON, which it does not read by itself."""
     file = Path(path)
     if file.suffix.lower() == ".bz2":
         raise DataError(f"{path} is compressed in a way that DuckDB does not read (.bz2); use .gz or .zst")
     packed = file.suffix.lower() in COMPRESSIONS
     text = Path(file.stem if packed else file.name).suffix.lower() == ".txt"
-    return _READERS["csv" if text else format_of(file, None)]
+    return _READERS.get("csv" if text else format_of(file, None))
 
 
 def _raise_bad_row(path: str) -> None:

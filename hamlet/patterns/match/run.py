@@ -20,6 +20,7 @@ from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed, names_said
 from hamlet.patterns.match.evaluate import Meaning, Shared, distinct_names, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, no_columns, reserved_names
+from hamlet.patterns.match.leading_time import reads_table
 from hamlet.patterns.match.projection import projection
 from hamlet.patterns.match.together import Together
 from hamlet.patterns.options import SqlOptions, StatementOptions
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hamlet.why.evidence import Evidence
 
 _CLAUSE = re.compile(r'"*__hamlet_(?:(?:s\d+_)?m\d*|given)"*')  # the name of a clause's table
+_REPLACED = "hamlet_match_"  # begins the names of what stands for clauses
 _NUMERIC_TIME = re.compile(r"(?:YYYY|MM|DD|HH24|MI|SS|[^A-Z0-9])+")  # what a format of Oracle may be made of
 
 
@@ -162,7 +164,7 @@ def named_tables(script: Script, tables: Any) -> Mapping[str, Any]:
 def host_of(script: Script, tables: Any, **options: Any) -> Host:
     """A host that computes as the dialect of a text does, with tables by name or a table that is given alone."""
     whole = script.dialect in WHOLE_DIVISION
-    return Host(named_tables(script, tables), whole_division=whole, **options)
+    return Host(named_tables(script, tables), whole_division=whole, reads=columns_read(script), **options)
 
 
 def the_table(script: Script) -> str:
@@ -192,7 +194,7 @@ def tables_read(script: Script) -> list[str]:
         texts = []
         for place, clause in enumerate(statement.clauses):
             texts.append(f"SELECT * FROM {rewriting.render(clause.source)}")
-            rewriting.replace(clause, f"hamlet_match_{place}")
+            rewriting.replace(clause, f"{_REPLACED}{place}")
         texts.append(rewriting.render(statement.span))
         trees = []
         for text in texts:
@@ -208,11 +210,35 @@ def tables_read(script: Script) -> list[str]:
                 is_made = made is not None and table is made.this.find(exp.Table)
                 if is_made:
                     continue
-                if name and name.lower() not in local | defined and not name.startswith("hamlet_match_"):
+                if name and name.lower() not in local | defined and not name.startswith(_REPLACED):
                     found.setdefault(name.lower(), name)
             if made is not None and made.this.find(exp.Table) is not None:
                 defined.add(made.this.find(exp.Table).name.lower())
     return list(found.values())
+
+
+def columns_read(script: Script) -> Callable[[str], bool]:
+    """Which columns of the tables a text may read: all of them where it shows whole rows, else those that it names."""
+    named = {token.text.lower() for each in script.statements for token in each.tokens if token.is_identifier}
+    by_name = all(map(partial(_reads_by_name, script), script.statements))
+    return lambda column: not by_name or column.lower() in named
+
+
+def _reads_by_name(script: Script, statement: Statement) -> bool:
+    """Whether a statement is one clause over a table with a row per match, and what stands around it has no other."""
+    import sqlglot
+    from sqlglot import exp
+
+    if len(statement.clauses) != 1:
+        return False
+    [clause], rewriting = statement.clauses, Rewriting(script.text)
+    rewriting.replace(clause, _REPLACED)
+    try:
+        tree = sqlglot.parse_one(rewriting.render(statement.span), dialect=dialect_of(script.dialect))
+    except sqlglot.errors.SqlglotError:
+        return False
+    tables = [each.name for each in tree.find_all(exp.Table)]
+    return clause.rows == "one" and reads_table(script.text, clause) and tables == [_REPLACED]
 
 
 class AggregateNames:
