@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 
 from hamlet import starting
+from hamlet.runtime.stop import readable
 
 _MOMENT = 1.0  # seconds in which an interrupt usually comes through
 
@@ -59,7 +59,7 @@ def _listen(heard: int, over: threading.Event) -> None:
         if interrupts > 1:
             _say("ended at once; temporary files may be left behind")
             os._exit(starting.EXIT_CODE)
-        if not select.select([heard], [], [], _MOMENT)[0] and not over.is_set():
+        if not readable(heard, _MOMENT) and not over.is_set():
             _say("interrupted; ends when what is under way allows it, or at once with another Ctrl-C")
 
 

@@ -19,6 +19,13 @@ def _closed(*descriptors: int) -> None:
         os.close(each)
 
 
+def readable(descriptor: int, seconds: float | None) -> bool:
+    """Wait until a descriptor can be read, for so many seconds at most; `select.select` knows none beyond 1,023."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(None if seconds is None else seconds * 1000))
+
+
 class Stop:
     """Whether somebody has asked to stop.
 
@@ -87,7 +94,7 @@ class Stop:
         first = True
         while True:
             timeout = None if first else GRACE
-            if not select.select([heard], [], [], timeout)[0]:
+            if not readable(heard, timeout):
                 if not self._over.is_set():
                     with contextlib.suppress(Exception):
                         self._say(f"what was under way took more than {GRACE:g} s: the last rows may not be written")

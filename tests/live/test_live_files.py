@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import select
 import signal
 import socket
@@ -21,8 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hamlet.cli import main
+from hamlet.cli.interrupt import heard_at_once
 from hamlet.input.live.sources import Ended, FileSource
-from hamlet.runtime.stop import Stop
+from hamlet.runtime.stop import Stop, readable
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ["monitor", "p.mfotl", "--signature", "p.sig"]
@@ -308,6 +310,25 @@ def test_a_stop_tells_of_what_was_not_done_in_time(monkeypatch: pytest.MonkeyPat
     assert codes == [143]
     assert said[0] == "what was under way took more than 0.05 s: the last rows may not be written"
     assert said[1] == "stopped by SIGTERM after 0 events"
+
+
+def test_signals_are_heard_beyond_a_thousand_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`select.select` takes none beyond 1,023."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] <= 1100:
+        pytest.skip("the process may not have as many")
+    said: list[str] = []
+    monkeypatch.setattr("hamlet.cli.interrupt._MOMENT", 0.01)
+    monkeypatch.setattr("hamlet.cli.interrupt._say", said.append)
+    with contextlib.ExitStack() as opened:
+        for _ in range(1100):
+            opened.callback(os.close, os.dup(0))
+        with Stop().listening() as stop:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert readable(stop.fd, 5)
+        opened.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, lambda *_: None))
+        with heard_at_once():
+            os.kill(os.getpid(), signal.SIGINT)
+            until(lambda: bool(said))
 
 
 def test_a_second_signal_ends_at_once(folder: Path) -> None:
