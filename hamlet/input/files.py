@@ -170,7 +170,8 @@ def open_path(
             return timed(reader, key) if drops else reader
         if kind == "csv":
             return CsvFile(path, key, type_column, form, known)
-        return JsonFile(path, key, form, known)
+        form = form or FileForm()
+        return JsonFile(path, key, replace(form, texts=(*form.texts, type_column)), known)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 

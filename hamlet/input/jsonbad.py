@@ -147,7 +147,7 @@ def _zoned(value: Any) -> bool | None:
         return None
     for kind in _TIMES:
         try:
-            pa.scalar(value).cast(kind)
+            pa.scalar(value.strip()).cast(kind)
         except pa.ArrowException:
             continue
         return kind.tz is not None

@@ -289,7 +289,7 @@ class JsonFile:
         if not is_text(texts.type):
             raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
         for kind in TIMES:
-            if means(texts, kind):
+            if means(pc.ascii_trim_whitespace(texts), kind):
                 return kind
         return self._raise_bad_time(texts, name, line, TIMES[0])
 
@@ -302,8 +302,8 @@ class JsonFile:
             kind = FRACTION if texts.type == EXACT_SECONDS else self._parsed.get(name)
             if kind is not None and texts.type != kind:
                 try:
-                    times = as_seconds(texts, name) if kind == FRACTION else texts.cast(kind)
-                except (pa.ArrowInvalid, DataError):
+                    times = as_seconds(texts, name) if kind == FRACTION else as_times(texts, kind)
+                except (pa.ArrowInvalid, DataError, NoTimeError):
                     self._raise_bad_time(texts, name, line, kind)
                 table = table.set_column(place, pa.field(name, kind), times)
         return table
@@ -335,7 +335,7 @@ class JsonFile:
                 if kind == FRACTION:
                     nanoseconds_of(text.as_py() or 0)
                 else:
-                    text.cast(kind)
+                    as_times(pa.chunked_array([[text.as_py()]], pa.string()), kind)
             except (pa.ArrowInvalid, ValueError) as error:
                 value = text.as_py()
                 shown = repr(value) if isinstance(value, str) else format(value.normalize(), "f")
@@ -492,6 +492,17 @@ def _is_of(value: Any, kind: pa.DataType) -> bool:
         return widen(kind, pa.scalar(value).type) == kind and (not pa.types.is_timestamp(kind))
     except (pa.ArrowException, OverflowError, TypeError, ValueError):
         return False
+
+
+def as_times(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Texts as the integers or timestamps that they mean, blanks around them aside.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid, NoTimeError
+    """
+    found = clock_of(texts) if pa.types.is_integer(kind) else pc.ascii_trim_whitespace(texts)
+    return found.cast(kind)
 
 
 def means(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:

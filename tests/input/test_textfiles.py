@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import hamlet
 import hamlet.input.jsonfile
 import hamlet.policies
 import hamlet.streams
+from hamlet.cli import main
 from hamlet.errors import DataError, HamletError, OptionError
 from hamlet.input.events import open_events
 from hamlet.language.query import AttributeType
@@ -401,3 +403,90 @@ def test_a_file_that_lacks_a_column_is_named(kind: str, tmp_path: Path) -> None:
     assert said in hamlet.policies.run(policy, tmp_path).warnings
     specification = hamlet.streams.Specification.parse("input a: Int64\noutput b := a")
     assert said in hamlet.streams.run(specification, tmp_path).warnings
+
+
+# The same lines give the same rows, or an error about the same line, from a file and from a pipe, in all notations.
+
+SAME_TEXTS = {
+    "q.sase": "RETURN A.v, COUNT(*) PATTERN A GROUP-BY A.v WITHIN 1000 d",
+    "p.mfotl": "A(v)",
+    "s.lola": "input v: Int64\noutput w := v",
+    "m.sql": "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY time MEASURES a.v AS v PATTERN (a) DEFINE a AS true)",
+}
+BOTH = list(SAME_TEXTS)
+NAMED = BOTH[:3]  # notations whose time is one of three kinds; row patterns order by any type
+HEAD = "time,type,v\n"
+
+SAME_LINES = [
+    ("types that look like days", "jsonl", '{"time": 1, "type": "2024-01-01", "v": 1}\n', NAMED),
+    ("types that look like times", "jsonl", '{"time": 1, "type": "2024-01-01T10:00:00.5Z", "v": 1}\n', NAMED),
+    (
+        "a blank before a time",
+        "jsonl",
+        '{"time": " 7", "type": "A", "v": 1}\n{"time": "8", "type": "A", "v": 2}\n',
+        NAMED,
+    ),
+    (
+        "a blank behind a time",
+        "jsonl",
+        '{"time": "7", "type": "A", "v": 1}\n{"time": "8 ", "type": "A", "v": 2}\n',
+        NAMED,
+    ),
+    ("a sign before a time", "jsonl", '{"time": "+7", "type": "A", "v": 1}\n', NAMED),
+    (
+        "blanks around moments",
+        "jsonl",
+        '{"time": " 2024-01-01T10:00:00", "type": "A", "v": 1}\n{"time": "2024-01-02 10:00:00.5 ", "type": "A"}\n',
+        NAMED,
+    ),
+    ("a time that is none", "jsonl", '{"time": "7", "type": "A", "v": 1}\n{"time": "y", "type": "A", "v": 2}\n', NAMED),
+    ("blanks around names", "csv", "time, type ,v\n7,A,1\n8,A,2\n", BOTH),
+    ("blanks around times", "csv", f"{HEAD} 7,A,1\n8 ,A,2\n", BOTH),
+    ("a time that is none", "csv", f"{HEAD}7,A,1\ny,A,2\n", NAMED),
+    ("no time", "csv", f"{HEAD}7,A,1\n,A,2\n", NAMED),
+    ("values of two kinds", "jsonl", '{"time": 1, "type": "A", "v": 1}\n{"time": 2, "type": "A", "v": "x"}\n', BOTH),
+    (
+        "an integer of 65 bits",
+        "jsonl",
+        '{"time": 1, "type": "A", "v": 1}\n{"time": 2, "type": "A", "v": 18446744073709551616}\n',
+        BOTH,
+    ),
+    (
+        "a number that is too large",
+        "jsonl",
+        '{"time": 1, "type": "A", "v": 1}\n{"time": 2, "type": "A", "v": 1e400}\n',
+        BOTH,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("form", "lines", "name"),
+    [
+        pytest.param(form, lines, name, id=f"{said}, {form}, {name}")
+        for said, form, lines, of in SAME_LINES
+        for name in of
+    ],
+)
+def test_same_lines(
+    form: str,
+    lines: str,
+    name: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for each, text in {**SAME_TEXTS, "p.sig": "A(v: int)", f"e.{form}": lines}.items():
+        (tmp_path / each).write_text(text)
+    more = ["--signature", str(tmp_path / "p.sig")] if name == "p.mfotl" else ["--values"] * (name == "s.lola")
+    command = ["monitor" if name in ("p.mfotl", "s.lola") else "run", str(tmp_path / name), *more]
+    found = []
+    with (tmp_path / f"e.{form}").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        for source in ([str(tmp_path / f"e.{form}")], ["-", "--input-format", form.removesuffix("l")]):
+            code = main([*command, "--input", *source, "--output", "-", "--output-format", "json"])
+            said = capsys.readouterr()
+            line, row = (re.search(told, said.err) for told in (r"^error: \S.*?:(\d+): ", r" row (\d+) "))
+            place = int(line[1]) if line else int(row[1]) + 1 if row else None
+            found.append((code, place if code else said.out))
+    assert found[0] == found[1]

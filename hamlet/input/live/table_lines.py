@@ -245,6 +245,8 @@ class JsonLines:
                 texts = texts if texts is not None else _as_text(block, table)
                 column = texts.column(name)
                 table = table.set_column(place, name, column)
+            if name == self._columns.key.time and is_text(column.type):
+                column = pc.ascii_trim_whitespace(column)
             if kind is not None and pa.types.is_timestamp(kind):
                 try:
                     table = table.set_column(place, pa.field(name, kind), column.cast(kind))
@@ -476,7 +478,7 @@ def header_of(line: bytes, delimiter: str | None, name: str) -> tuple[list[str],
         delimiter = "," if "," in text else max(MARKS, key=text.count)
         delimiter = delimiter if delimiter in text else ","
     reader = pa_csv.read_csv(as_stream(text.encode() + b"\n"), parse_options=pa_csv.ParseOptions(delimiter=delimiter))
-    return list(reader.schema.names), delimiter
+    return [each.strip() for each in reader.schema.names], delimiter
 
 
 def _read_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
