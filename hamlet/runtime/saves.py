@@ -115,8 +115,7 @@ class Saves:
             said.append(f"a pipe cannot be read again: events after number {events}{at} were at stake")
         for tenant, columns in zip(tenants, self.columns, strict=True):
             if columns and hasattr(tenant, "known"):
-                schema = pa.ipc.read_schema(pa.py_buffer(columns))
-                tenant.known.types |= dict(zip(schema.names, schema.types, strict=True))
+                tenant.known.resume(pa.ipc.read_schema(pa.py_buffer(columns)))
         rows, examples = self.fields["bad"]
         driver.bad.dropped = Dropped(rows, list(examples))
         driver.meter.rows_of = [list(each) for each in self.fields["rows"]]
@@ -155,10 +154,10 @@ class Saves:
 
 
 def _columns(tenant: Any) -> bytes:
-    """The types of columns that a tenant has learnt."""
+    """What a tenant has learnt of its columns."""
     if not hasattr(tenant, "known"):
         return b""
-    return pa.schema(list(tenant.known.types.items())).serialize().to_pybytes()  # type: ignore[no-any-return]
+    return tenant.known.saved().serialize().to_pybytes()  # type: ignore[no-any-return]
 
 
 def _blobs(blobs: BlobReader, lengths: Json) -> list[bytes]:

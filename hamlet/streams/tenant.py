@@ -16,9 +16,10 @@ from hamlet.input.csvfile import with_nulls
 from hamlet.input.file_form import repeated_column
 from hamlet.input.json_line import brief, object_of
 from hamlet.input.jsonbad import NAMES, kind_of_type
-from hamlet.input.live.table_lines import BadLineError, Lines, header_of, without_place
+from hamlet.input.live.table_lines import BadLineError, Columns, Lines, header_of, without_place
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import no_times
+from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.input.widening import in_batches, widen
 from hamlet.runtime.monitor_tenant import MonitorTenant
@@ -84,6 +85,7 @@ class StreamTenant(MonitorTenant):
         self.names: Sequence[str] = [name]
         self.named = named
         self._named, self._delimiter = names, delimiter
+        self.known = Columns(SortKey(""), "")
 
     def text(self) -> str:
         """The specification."""
@@ -118,8 +120,8 @@ class StreamTenant(MonitorTenant):
         self._reads_lines(form)
         inputs, time = self.spec.inputs, self.monitor.options.time_column
         if form == "json":
-            return _JsonEvents(self.monitor, inputs)
-        return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._named, self._more)
+            return _JsonEvents(self.monitor, inputs, self.known.types)
+        return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._named, self._more, self.known.types)
 
     def _more(self, names: Sequence[str]) -> list[str]:
         """The columns that are read beside those of inputs."""
@@ -179,10 +181,10 @@ class _JsonEvents(Lines):
 
     header = False
 
-    def __init__(self, monitor: Monitor, inputs: Sequence[ir.Stream]) -> None:
+    def __init__(self, monitor: Monitor, inputs: Sequence[ir.Stream], known: dict[str, pa.DataType]) -> None:
         self._monitor, self._inputs = monitor, inputs
         self._read = {each.name for each in inputs}
-        self._kinds: dict[str, type] = {}  # of what is read: text, numbers, ...
+        self._known = known  # types of what is read, in this stream and in those before
 
     def begin(self, line: bytes) -> None:
         """There is no header."""
@@ -213,15 +215,15 @@ class _JsonEvents(Lines):
         self._keep_kinds(table, {*self._read, time})
         return _Events(table, closed)
 
-    def _keep_kinds(self, table: pa.Table, read: set[str]) -> None:
+    def _keep_kinds(self, table: pa.Table, names: set[str]) -> None:
         """Raise BadLineError where values are of another kind than those of the lines before, as a file does."""
-        kinds = {each.name: kind_of_type(each.type) for each in table.schema if each.name in read}
-        for name, kind in kinds.items():
-            known = self._kinds.get(name)
-            if kind is not None and known is not None and kind is not known:
+        read = {each.name: each.type for each in table.schema if each.name in names and kind_of_type(each.type)}
+        for name, kind in read.items():
+            known = kind_of_type(self._known.get(name, kind))
+            if known is not None and kind_of_type(kind) is not known:
                 value = next(each for each in table.column(name).to_pylist() if each is not None)
                 raise BadLineError(f"{name!r} is {brief(value)}, and {NAMES[known]} in the lines before")
-        self._kinds |= {name: kind for name, kind in kinds.items() if kind is not None}
+        self._known |= read
 
     def _check(self, table: pa.Table, time: str) -> None:
         """Raise BadLineError where a value is none of its input's type, or the time none."""
@@ -253,9 +255,11 @@ class _CsvEvents(Lines):
         delimiter: str | None,
         names: Sequence[str] | None,
         more: Callable[[Sequence[str]], list[str]],
+        known: dict[str, pa.DataType],
     ) -> None:
         self._spec, self._inputs, self._name = spec, inputs, name
         self._wanted_time, self._asked, self._read_besides = time, delimiter, more
+        self._known = known  # types of columns of no input, in this stream and in those before
         self.header = names is None
         if names is not None:
             self._learn(list(names), delimiter or ",")
@@ -277,7 +281,6 @@ class _CsvEvents(Lines):
         self._types: dict[str, pa.DataType] = {**declared, self._time: pa.string()}
         try:
             self._more = [each for each in self._read_besides(names) if each not in self._types]
-            self._learnt: dict[str, pa.DataType] = {}
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from None
 
@@ -289,13 +292,17 @@ class _CsvEvents(Lines):
             table = self._read(block, {**self._types, **self._learnt})
         except pa.ArrowException as error:
             table = self._read_wider(block, without_place(str(error), self._names or ()))
-        self._learnt |= {name: table.schema.field(name).type for name in self._more}
+        self._known |= {name: table.schema.field(name).type for name in self._more}
         table = pa.Table.from_batches([with_nulls(each, NULLS[1:]) for each in in_batches(table)], table.schema)
         times = table.column(self._time)
         if times.null_count or "" in set(times.to_pylist()):
             raise BadLineError(f"there is no {self._time}")
         _check_texts(self._time, times)
         return _Events(table, True)
+
+    @property
+    def _learnt(self) -> dict[str, pa.DataType]:
+        return {name: self._known[name] for name in self._more if name in self._known}
 
     def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
         return pa_csv.read_csv(

@@ -387,6 +387,38 @@ def test_each_row_once_after_kills(task: str, folder: Path) -> None:
     assert not list((folder / "out").rglob(".part-*"))
 
 
+LEARNT = {  # what lines before a stop say of columns, and lines behind it that go on so
+    "times of JSON as text, policy": ([*POLICY], "a.jsonl", "", '{"time": "%d", "type": "publish", "x": 1}\n'),
+    "times of JSON as text, query": (["run", "q.sase"], "a.jsonl", "", '{"ts": "%d", "type": "A", "x": 1}\n'),
+    "texts that are digits": (["monitor", "s.lola", "--where", "k <> '7'"], "a.csv", "time,x,k\n", "%d,1,%s\n"),
+}
+
+
+@pytest.mark.parametrize("task", LEARNT)
+@pytest.mark.parametrize("how", ["stop", "rotation"])
+def test_what_was_learnt_of_columns_is_known_in_what_follows(how: str, task: str, folder: Path) -> None:
+    arguments, name, head, line = LEARNT[task]
+    lines = [line % ((at, "a" if at < 4 else "12") if line.endswith("%s\n") else at) for at in range(8)]
+    (folder / "whole").with_suffix(Path(name).suffix).write_text(head + "".join(lines))
+    whole = ["--input", f"whole{Path(name).suffix}", "--output", "whole", "--output-format", "json", "--quiet"]
+    assert main([*arguments, *whole]) == 0
+    common = [*arguments, "--input", name, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    (folder / name).write_text(head + "".join(lines[:4]))
+    with running(*common, "--follow", "--every", "0.05 s") as run:
+        until(lambda: len(rows_of(folder / "out")) > 0)
+        if how == "rotation":
+            (folder / name).rename(folder / f"{name}.1")
+            append(folder / name, head)
+        else:
+            stopped(run)
+        append(folder / name, "".join(lines[4:]))
+        if how == "rotation":
+            until(lambda: len(rows_of(folder / "out")) >= len(rows_of(folder / "whole")) - 3)
+            stopped(run)
+    assert main([*common, "--quiet"]) == 0
+    assert rows_of(folder / "out") == rows_of(folder / "whole")
+
+
 def saves_in(folder: Path) -> set[str]:
     return {each.name for each in (folder / "ck").glob("*.save")}
 

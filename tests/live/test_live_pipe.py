@@ -163,7 +163,14 @@ def test_a_column_of_row_patterns_that_comes_later_is_null_until_then(
         "MEASURES FIRST(time) AS since, SUM(x) AS x, UPPER(LAST(s)) AS s "
         "PATTERN (a b) DEFINE a AS LOWER(s) IS NULL, b AS b.X IS NOT NULL OR s = 'z')"
     )
-    rows: list[dict[str, Any]] = [{}, {"s": "z"}, {"K": "u"}, {"K": "u", "x": 1, "s": "q"}, {"x": 1}, {"x": 2.5}]
+    rows: list[dict[str, Any]] = [
+        {},
+        {"s": "z"},
+        {"K": "u"},
+        {"K": "u", "x": 1, "s": "q"},
+        {"x": 2**62 + 1},
+        {"x": 2.5},
+    ]
     lines = "".join(json.dumps({"time": at, **row}) + "\n" for at, row in enumerate(rows))
     (folder / "e.jsonl").write_text(lines)
     found = []

@@ -6,6 +6,7 @@ cuts the block until it stands alone.
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -88,6 +89,19 @@ class Columns:
             self.key = self.key.among(names)
             if self.key.time != TIME and self.types.pop(self.key.time, None) is not None:
                 self.declared -= {self.key.time}
+
+    def saved(self) -> pa.Schema:
+        """What was learnt, as a schema with a note."""
+        note = {"time": self.key.time, "settled": self.settled, "written": self.written, "coded": self.coded}
+        return pa.schema(list(self.types.items()), {"learnt": json.dumps(note)})
+
+    def resume(self, saved: pa.Schema) -> None:
+        """Go on with what was learnt."""
+        note = json.loads((saved.metadata or {}).get(b"learnt", b"{}"))
+        if note:
+            self.settle([note["time"]])
+            self.settled, self.written, self.coded = note["settled"], note["written"], note["coded"]
+        self.types |= dict(zip(saved.names, saved.types, strict=True))
 
     def lasting(self, name: str, moments: pa.ChunkedArray) -> pa.ChunkedArray:
         """The first timestamps of a column, in microseconds where that loses nothing: others may have a fraction."""

@@ -594,7 +594,7 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
         missing = [name for name in schema.names if name not in found.column_names]
         if missing:
             raise DataError(f"the batch has no column {missing[0]!r}; it has {', '.join(found.column_names)}")
-        return found.select(schema.names).cast(schema)
+        return pa.table([_as(found.column(each.name), each.type) for each in schema], schema=schema)
     except (pa.ArrowException, TypeError, AttributeError) as error:
         raise DataError(f"the batch does not fit the schema: {error}") from None
 
@@ -604,10 +604,15 @@ def _named(options: Options) -> MatcherOptions:
     return cast(MatcherOptions, {each.name: getattr(options, each.name) for each in fields(options)})
 
 
+def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column in another type; integers beyond 2^53 among doubles are rounded, as the host does."""
+    return column.cast(kind, safe=not pa.types.is_floating(kind))
+
+
 def _fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Rows as a wider schema has them."""
     columns = [
-        rows.column(each.name).cast(each.type) if each.name in rows.schema.names else pa.nulls(rows.num_rows, each.type)
+        _as(rows.column(each.name), each.type) if each.name in rows.schema.names else pa.nulls(rows.num_rows, each.type)
         for each in schema
     ]
     return pa.table(columns, schema=schema)
