@@ -14,13 +14,14 @@ BIN := .venv/bin
 DEMO := build/demo
 DEBUG := build/debug
 KERNELS := $(shell find hamlet optimizer bench/baselines -name '*.p[yx][xd]' -o -name '*.h')
-WORKERS ?= auto
+# One more than there are cores: tests wait for processes, Spark among them.
+WORKERS ?= $(shell expr $$(nproc) + 1)
 # Spark finds the Java that we found. Two steps, since `export X="$(false)"` would hide the failure.
 WITH_JAVA := java_home="$$(tools/prepare java)"; export JAVA_HOME="$$java_home";
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---------------------------------------------------------------------------------------------- environment
 
@@ -61,11 +62,15 @@ demo: build ## two Spark jobs: Figure 1 over 100,000 ridesharing events, and the
 
 .PHONY: test
 test: build ## all tests (WORKERS=0 runs them in one process)
-	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS)
+
+.PHONY: test-full
+test-full: export HAMLET_TESTS := full
+test-full: test ## all tests with all random cases, and those that take minutes
 
 .PHONY: coverage
 coverage: build ## the tests, with the lines and branches of the Python that they reach: build/coverage/index.html
-	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=html:build/coverage
+	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=html:build/coverage
 
 .PHONY: lint
 lint: build docs ## ruff, mypy --strict, cython-lint, and the documents without a warning
@@ -88,7 +93,7 @@ debug: build ## the tests on extensions with bounds checks and assertions
 		| tar --extract --keep-newer-files --warning=no-ignore-newer --directory $(DEBUG)
 	cd $(DEBUG) && HAMLET_DEBUG_BUILD=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	$(WITH_JAVA) cd $(DEBUG); \
-		PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+		PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
 # cibuildwheel (pyproject.toml) builds those of a release, in containers; here it is one, of this machine's Python.
 .PHONY: wheel

@@ -24,26 +24,26 @@ import pyarrow as pa
 from tests.spark.test_spark_continuous import END, NOTATIONS, SIGNATURE, csv, decided, put, written
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES, ROWS = 12, 80  # files, and rows of each
+ROWS = 80  # of each file
 LONGEST = 240.0  # seconds until a job must have ended
 
 
-def events(lot: random.Random) -> list[dict[str, Any]]:
+def events(lot: random.Random, files: int) -> list[dict[str, Any]]:
     """A stream; the last event stands for its end."""
     users = [f"u{number}" for number in range(12)]
     return [
         {"time": at // 4, "type": lot.choice("wwd"), "u": lot.choice(users), "a": lot.randrange(9)}
-        for at in range(FILES * ROWS)
+        for at in range(files * ROWS)
     ]
 
 
 class Job:
     """One notation in an empty folder."""
 
-    def __init__(self, folder: Path, notation: str, lot: random.Random) -> None:
+    def __init__(self, folder: Path, notation: str, lot: random.Random, files: int = 12) -> None:
         self.folder, self.notation, self.lot = folder, notation, lot
-        self.rows = events(lot)
-        for number in range(FILES):
+        self.rows = events(lot, files)
+        for number in range(files):
             put(folder / "in", f"{number:03}.csv", csv(self.rows[ROWS * number : ROWS * (number + 1)]))
         self.last = {"time": END, "type": "w", "u": "u1", "a": 0}
         put(folder / "in", "end.csv", csv([self.last, {**self.last, "time": END + 90}]))

@@ -8,13 +8,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from datasets.location import flights_archive, real_stream
 from hamlet.errors import DataError
+from tests.effort import FULL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,17 +26,63 @@ if TYPE_CHECKING:
 settings.register_profile("hamlet", deadline=None)
 settings.load_profile("hamlet")
 
+# Java that lives for seconds is best compiled simply; Spark hands this to each that it starts.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # A shell has what it starts behind & ignore interrupts, and processes that tests start and interrupt would do so, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts Spark; what shares a session stays in one worker of pytest-xdist, continuous jobs in another."""
+# ------------------------------------------------------------------------------------- which worker runs what
+
+
+def _group(place: str) -> str:
+    """What stays in one worker: a file, or all that shares a session of Spark."""
+    file, _, name = place.partition("::")
+    if "spark" not in f"{Path(file).name}::{name}".lower():
+        return file
+    return "continuous jobs" if Path(file).name in CONTINUOUS else "jobs"
+
+
+CONTINUOUS = ("test_spark_continuous.py", "test_spark_stream.py", "test_spark_kills.py", "test_policy_spark.py")
+
+
+def _is_left_for_later(item: pytest.Item) -> bool:
+    """Whether this combination of parameters is for `make test-full`; see `tests.effort`."""
+    mark = item.get_closest_marker("sampled")
+    callspec: Any = getattr(item, "callspec", None)
+    return mark is not None and not FULL and sum(callspec.indices.values()) % mark.args[0] != 0
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what starts Spark, which comes first, as it takes longest; leave combinations out."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("jobs" if "store" in item.fixturenames else "spark"))
+            if _group(item.nodeid) == item.nodeid.partition("::")[0]:
+                pytest.exit(f"{item.nodeid} takes a session of Spark: its name, or its file's, has to say so", 4)
+    config.hook.pytest_deselected(items=[item for item in items if _is_left_for_later(item)])
+    items[:] = [item for item in items if not _is_left_for_later(item)]
+    items.sort(key=lambda item: (not _group(item.nodeid).endswith("jobs"), item.get_closest_marker("slow") is None))
+
+
+def pytest_report_header() -> str:
+    """What is not run, and how it is."""
+    return f"random cases: {'all' if FULL else 'a share of them; make test-full runs all'}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Groups in the order of the tests; under pytest 9.2 `--dist loadgroup` does nothing (pytest-xdist, issue 1386)."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(nodeid)
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -93,11 +140,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         pytest.skip("no Java: neither JAVA_HOME nor the PATH has one, Spark needs 17 or newer")
     # Python workers have to run this very interpreter, with the same packages.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    root = str(Path(__file__).parent.parent)  # of the daemon's module
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     folder = tmp_path_factory.mktemp("spark")
     session: SparkSession = (
         sql.SparkSession.builder.appName("hamlet tests")
         .master("local[2]")  # two tasks at a time: enough for borders between partitions, and small machines hold it
         .config("spark.sql.shuffle.partitions", "4")  # more partitions than cores, but not the 200 of the default
+        .config("spark.python.daemon.module", "tests.spark.worker_daemon")
         .config("spark.ui.enabled", "false")  # no port, no web server, a faster start
         .config("spark.ui.showConsoleProgress", "false")  # progress bars would tear pytest's output
         .config("spark.sql.session.timeZone", "UTC")  # the answers must not depend on where the test runs

@@ -48,6 +48,7 @@ OTHER_SIZES = ("-small", "-few-keys", "-many-keys")  # of cases that are small h
 SUBJECTS |= {name: partial(shaped, shape) for name, shape in limits.SHAPES.items() if not name.endswith(OTHER_SIZES)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_case_answers_and_is_measured(name: str) -> None:
     assert name in CASES

@@ -113,7 +113,7 @@ def test_spark_job(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_streaming_job(spark: Any, tmp_path: Path) -> None:
+def test_a_streaming_spark_job(spark: Any, tmp_path: Path) -> None:
     """Two runs over one checkpoint: the second goes on in the window that the first has left open."""
     example = module("streaming_job")
     incoming, target, state = (str(tmp_path / name) for name in ("incoming", "target", "state"))

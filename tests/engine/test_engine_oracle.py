@@ -57,6 +57,6 @@ def test_oracle_random_patterns(case: tuple, seed: int) -> None:
 
 @pytest.mark.parametrize("features", ["default", "core", "sharing", "adjacent", "negation", "large"])
 def test_oracle_seeded_workloads(features: str) -> None:
-    for seed in range(150):
+    for seed in range(cases(150)):
         report = compare(random_case(seed, FEATURES[features]), {}, seed)
         assert report is None, f"seed {seed}: {report}"

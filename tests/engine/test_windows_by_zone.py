@@ -172,6 +172,7 @@ def test_offsets_agree_with_brute_force(seed: int) -> None:
     _check(_changed(parse(text), source, 1, tick), events, options, None, seed)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(50))
 def test_windows_by_a_clock_agree_with_brute_force(seed: int) -> None:
     """A second of the case is a day of its stream, which lies about a time at which the clock is changed."""

@@ -93,6 +93,7 @@ def in_seconds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(12))
 def test_every_source_has_the_rows_of_nanoseconds(seed: int, tmp_path: Path) -> None:
     chosen = random.Random(seed)

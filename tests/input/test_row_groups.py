@@ -58,6 +58,7 @@ def told(notes: Sequence[str]) -> list[str]:
 # ------------------------------------------------------------------------------------------- random cases
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("part", range(3))
 def test_random_workloads(tmp_path: Path, part: int) -> None:
     """Rows, counts and notes over a file of small row groups are those over a table."""
@@ -137,6 +138,7 @@ def random_table(chance: random.Random, rows: int) -> pa.Table:
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(4))
 def test_random_conditions(tmp_path: Path, part: int) -> None:
     skipped = 0

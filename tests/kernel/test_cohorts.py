@@ -42,6 +42,7 @@ def in_order(rows: Rows) -> Rows:
     return sorted(rows, key=lambda row: (row["query"], row["k"], row["window_start"]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_few_events_in_many_windows_are_those_of_the_oracle(pattern: str, numbers: str) -> None:
@@ -55,6 +56,7 @@ def test_few_events_in_many_windows_are_those_of_the_oracle(pattern: str, number
         assert difference(found, expected, magnitudes=scales(expected, 9.0), floats=floats) is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("items", ITEMS)
 def test_saved_and_advanced_anywhere(items: str, numbers: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,7 @@ def test_vectors_of_every_width(width: int, options: dict[str, Any], monkeypatch
     assert difference(found.rows(), expected, floats=bool(options)) is None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("bits", [2, 16, 22, 26, 28, 29, 30, 31, 34, 45])
 @pytest.mark.parametrize(
     "items", [ITEMS[:2], ITEMS[1:3], [ITEMS[4]], ["COUNT(*), SUM(b.v), AVG(b.v), MIN(b.v)"]], ids=str

@@ -45,6 +45,7 @@ def _numbers(row: dict[str, Any]) -> list[float | Decimal]:
     return [value for value in row.values() if isinstance(value, float | Decimal)] or [0.0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_exact(width: str, window: str) -> None:

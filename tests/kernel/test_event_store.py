@@ -39,6 +39,7 @@ def rows(pattern: str, where: str, window: str, events: list[dict[str, Any]], **
     return hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_differential_long_scans(pattern: str, window: str) -> None:

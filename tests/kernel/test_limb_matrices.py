@@ -56,6 +56,7 @@ def served(results: hamlet.Results) -> dict[str, int]:
     return {name: work["events"] for name, work in results.stats["operators"].items() if work["events"]}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ties", [0.0, 0.4])
 @pytest.mark.parametrize("window", ["WITHIN 18 s SLIDE 2 s", "WITHIN 17 s SLIDE 3 s", "WITHIN 9 s SLIDE 1 s"])
 def test_oracle(window: str, ties: float) -> None:

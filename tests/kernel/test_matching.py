@@ -20,12 +20,14 @@ from hamlet.planner.aggregates import ComponentKey
 from hamlet.planner.explain import view
 from tests.compare_random import chunks_of_few_events, compare, features_of
 from tests.comparison import difference, rows_of
+from tests.effort import cases
 from tests.strategies import random_case
 
 FEATURES = features_of("semantics,span,session,distinct,broadcast,conjunction")
 WAYS: dict[str, dict[str, Any]] = {"exact": {}, "float": {"numbers": "float"}, "threads": {"threads": 2}}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_random_workloads(way: str) -> None:
     start = 100_000 * (1 + list(WAYS).index(way))
@@ -36,7 +38,7 @@ def test_random_workloads(way: str) -> None:
 
 
 def test_random_workloads_that_are_saved_and_restored() -> None:
-    for seed in range(500_000, 500_060):
+    for seed in range(500_000, 500_000 + cases(60)):
         wrong = compare(random_case(seed, FEATURES), {}, seed, ("save",))
         assert wrong is None, wrong
 

@@ -42,6 +42,7 @@ def stream(seed: int, events: int, ties: float = 0.3) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
@@ -75,6 +76,7 @@ def test_pushes_and_saves(window: str) -> None:
         assert in_file_order(rows, workload.names) == expected
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("numbers", ["exact", "float"])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.compare_paths import OPERATORS, Reached, absent, compare, different
+from tests.effort import cases
 from tests.path_cases import KINDS, draw
 
-CASES = 120
+CASES = cases(120)
 
 
 @pytest.mark.slow

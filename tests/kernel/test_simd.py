@@ -17,6 +17,7 @@ from hamlet.planner import compiled as classes
 from hamlet.planner.bands import Band, bands, fits
 from hamlet.planner.compiled import CompiledQuery
 from tests.comparison import difference
+from tests.effort import FULL
 from tests.planner.test_memory import allocated, bound, compiled, settled, work_area
 
 Rows = list[dict[str, Any]]
@@ -106,6 +107,7 @@ def scales(rows: Rows, most: float) -> Rows:
     return [{name: most if "avg" in name else Fraction(row["count"]) * Fraction(most) for name in row} for row in rows]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("items", ITEMS)
 @pytest.mark.parametrize("options", [{}, {"numbers": "float"}, {"sharing": "never"}, {"threads": 2}], ids=str)
@@ -145,7 +147,7 @@ def test_vectors_of_every_width(width: int, monkeypatch: pytest.MonkeyPatch) -> 
 def test_hand_over_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts and sums around 2^61 to 2^63, where a block gives way to states, and back in the next window."""
     queries = workload("COUNT(*), SUM(b.v), COUNT(b)", "WITHIN 1000 s", PATTERNS[:6])
-    for events in range(52, 68):
+    for events in range(52, 68, 1 if FULL else 5):
         for value in (1, -(2**62), 2**63 - 1, -(2**63)):
             rows = [
                 {"time": 1000 * window + t, "type": "A" if t == 0 else "B", "k": 1, "v": value, "s": "x"}
@@ -211,6 +213,7 @@ def one_a_pane(panes: int, ticks: int, keys: tuple[int | None, ...] = (1,)) -> R
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("items", [*ITEMS, "COUNT(*), AVG(b.v), MIN(b.v), MAX(b.w)"])
 def test_pane_maps_are_the_panes_of_every_window(items: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards, ties, NULL, late beginnings: what a pane makes of one window it makes of all, in one run and in two."""

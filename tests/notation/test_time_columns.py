@@ -225,7 +225,7 @@ def test_jobs_on_spark(
 
 
 @pytest.mark.spark
-def test_frames(spark: SparkSession) -> None:
+def test_frames_of_spark(spark: SparkSession) -> None:
     from hamlet import spark as on_spark
 
     frames: dict[str, Any] = {name: spark.createDataFrame(events_with(name)) for name in ("time", "ts")}

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.effort import only_full
+
 ROOT = Path(__file__).resolve().parents[2]
 resource = pytest.importorskip("resource", reason="limits of a process are POSIX")
 LARGEST = 1_000_000  # bytes of a file; the results are several times that
@@ -74,7 +76,7 @@ def test_a_full_disk_keeps_what_was_there(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.environ.get("HAMLET_CLUSTER") != "1", reason="a JVM of its own: HAMLET_CLUSTER=1")
+@only_full
 def test_a_full_disk_stops_a_job(folder: Path) -> None:
     """Whichever of its files grows too large first: the JVM's, or the results."""
     before = sorted(folder.iterdir())

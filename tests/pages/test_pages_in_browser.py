@@ -38,8 +38,6 @@ PAINTED = (
     ".some(pixel => pixel !== 0)"
 )
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -87,6 +87,7 @@ def in_batches(table: pa.Table, rows: int) -> pa.RecordBatchReader:
 # -------------------------------------------------------------------------------------------------------- one group
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("chunk_rows", [8, 50, 100_000], indirect=True)
 def test_differential_one_group(chunk_rows: int, numbers: str, kinds: list[tuple[type, int, bool]]) -> None:
@@ -106,6 +107,7 @@ def test_differential_one_group(chunk_rows: int, numbers: str, kinds: list[tuple
     assert all((made > 5) == (chunk_rows < 100) for _, made, _ in kinds)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("chunk_rows", [64, 600], indirect=True)
 def test_windows_that_end_before_the_next_event_of_a_chunk(chunk_rows: int, numbers: str) -> None:
@@ -154,6 +156,7 @@ def test_windows_that_end_before_the_next_event_of_a_chunk_of_the_shipped_size()
 # ---------------------------------------------------------------------------------------------------- whole windows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("chunk_rows", [1, 50, 300, 100_000], indirect=True)
 def test_differential_windows_that_do_not_overlap(chunk_rows: int, kinds: list[tuple[type, int, bool]]) -> None:
     """Several lengths and classes, guards, adjacent predicates, types without a key, pairs."""

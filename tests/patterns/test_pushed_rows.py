@@ -13,6 +13,7 @@ import pytest
 
 import hamlet
 from hamlet.matching import Matcher
+from tests.effort import cases
 from tests.random_patterns import Generator, compare_pushed, compare_wild, pushed
 from tests.random_typed_rows import compare_typed
 
@@ -124,7 +125,7 @@ def test_random_patterns_row_by_row() -> None:
 
 def test_random_patterns_that_read_labels_row_by_row() -> None:
     """Labels, rows ahead, decimals, rows of no match."""
-    found = [compare_pushed(seed) for seed in range(14)]
+    found = [compare_pushed(seed) for seed in range(cases(14))]
     assert found.count(True) > 6
 
 
@@ -397,7 +398,7 @@ def test_the_host_says_that_a_search_takes_too_many_steps() -> None:
 
 def test_random_patterns_at_the_edges(tmp_path: Path) -> None:
     found = []
-    for seed in range(16):
+    for seed in range(cases(16)):
         folder = tmp_path / str(seed)
         folder.mkdir()
         found.append(compare_wild(seed, folder))

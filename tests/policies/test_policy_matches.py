@@ -64,6 +64,7 @@ def test_printed_formulas_are_read_as_the_same() -> None:
         assert parse_formula(print_formula(made))[0] == made
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_random_formulas_mean_what_the_oracle_says(first: int) -> None:
     found = [compare(seed, matching=True) for seed in range(first, first + 50)]

@@ -55,6 +55,7 @@ def pushed(policy: Policy, events: list[Event], draw: random.Random, **chosen: A
     return [(row["time"], row["time_point"], tuple(list(row.values())[3:])) for row in rows]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("begin", range(0, 60, 20))
 def test_rows_are_those_of_brute_force(kind: str, begin: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hamlet.errors import HamletError, RestoreError
 from hamlet.policies import Monitor, Policy
 from tests.checkpoint.save_mutations import VALUES, WAYS, opened, sealed
+from tests.effort import cases
 
 SIGNATURE = "e() p(x: int) q(x: int) r(x: int, y: int) s(t: string)"
 POLICIES = [
@@ -39,6 +40,7 @@ def stream(seed: int, events: int = 60) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", POLICIES)
 @pytest.mark.parametrize(("verdicts", "mode"), WAYS_OF)
 def test_a_monitor_of_verdicts_goes_on_where_it_was_saved(text: str, verdicts: str, mode: str) -> None:
@@ -96,7 +98,7 @@ def test_saves_of_verdicts_that_somebody_made_up_are_refused_or_run(text: str) -
         monitor.push(stream(1))
         data = monitor.save()
         description, blobs = opened(data)
-        for _ in range(60):
+        for _ in range(cases(60)):
             told, made = description, bytearray(blobs)
             if draw.random() < 0.5:
                 told = {**description, "serving": _replaced(description["serving"], draw)}

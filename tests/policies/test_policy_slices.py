@@ -63,6 +63,7 @@ def sliced(policy: Policy, chunks: list[LogChunk], slices: int) -> Rows:
     return listed(found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_slices_give_the_rows_of_one_process(seed: int) -> None:
     draw = random.Random(seed)

@@ -1,6 +1,6 @@
 """A standalone cluster on loopback: a master and two workers, whose executors may be killed.
 
-Takes a minute or two, and so runs only where HAMLET_CLUSTER=1 says so. With HAMLET_ARCHIVE=environment.tar.gz, from
+Takes a minute or two, and so runs only in `make test-full`. With HAMLET_ARCHIVE=environment.tar.gz, from
 ``tools/pack_environment.py``, the workers use what is in the archive instead of this interpreter and this tree.
 """
 
@@ -23,12 +23,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet
+from tests.effort import only_full
 from tests.spark.test_spark_submit import read
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.environ.get("HAMLET_CLUSTER") != "1", reason="a cluster of its own: HAMLET_CLUSTER=1"),
+    only_full,
 ]
 WORKLOAD = """
     keyed: RETURN k, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 60 s;
@@ -146,7 +147,7 @@ WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
 @pytest.mark.parametrize("form", WRITERS)
 def test_a_stream_is_killed_again_and_again(form: str, tmp_path: Path) -> None:
     """SIGKILL at random moments; the job goes on from its checkpoint, and each row is there once."""
-    size, files, kills = 40_000, 20, int(os.environ.get("HAMLET_KILLS", "10"))
+    size, files, kills = 40_000, 20, 10
     chance = np.random.default_rng(11)
     table = stream_table(chance, size)
     end = pa.table({"time": [10**6], "type": ["Z"], "k": [0], "g": [0], "v": [0]})

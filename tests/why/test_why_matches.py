@@ -14,6 +14,7 @@ from hamlet.checker import EvidenceError, check
 from hamlet.cli import main
 from hamlet.errors import OptionError
 from tests.compare_matches import compare
+from tests.effort import cases
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
 TICKS = [
@@ -133,7 +134,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_random_evidence_is_accepted_and_mutants_are_not() -> None:
     counts: Counter[str] = Counter()
-    for seed in range(20):
+    for seed in range(cases(20)):
         counts += compare(seed)
     assert counts["rows"] > 8
     assert counts["absent"] > 10
