@@ -19,6 +19,7 @@ import pyarrow as pa
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, described_type, fields, items, text, type_of, whole
 from hamlet.errors import OptionError
 from hamlet.input.columns import integers
+from hamlet.input.input_schema import coded_in
 from hamlet.input.widening import FRACTION, attribute_type, clock_type, is_clock
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import MOST_TICKS, Clock, Schema
@@ -117,6 +118,8 @@ def described_schema(schema: Schema, names: Sequence[str]) -> Json:
     for name in names:
         if name in schema.columns:
             type, arrow = schema.columns[name], schema.arrow_types.get(name)
+            if name == schema.type_column and schema.coded is not None:
+                arrow = pa.int64() if schema.coded else pa.string()
             unit = list(schema.units[name]) if name in schema.units else None
             described = None if arrow is None else described_type(arrow)
             columns.append([name, None if type is None else type.value, described, unit])
@@ -146,7 +149,10 @@ def schema_of(workload: Workload, description: Json, options: Mapping[str, Any])
             raise ValueError(f"the column {name!r} has no unit")
     unit = arrow.unit if pa.types.is_timestamp(arrow) or arrow == FRACTION else options["time_unit"]
     clock = Clock(options["time_column"], unit, arrow, options.get("timezone"))
-    schema = Schema(found, clock, options["type_column"], options.get("order_column"), closed, units, arrows)
+    types = options["type_column"]
+    coded = coded_in(pa.schema(list(arrows.items())), types)
+    arrows |= {types: pa.string()} if coded else {}
+    schema = Schema(found, clock, types, options.get("order_column"), closed, units, arrows, coded)
     names = columns_read(workload, schema)
     if not set(found) <= set(names) or (closed and len(found) < len(names)):
         raise ValueError("the columns are not those that the workload reads")

@@ -75,6 +75,12 @@ def schema_of(
     return Schema(columns, Clock(key.time, unit, clock), type_column, key.order, closed, units, types)
 
 
+def coded_in(arrow: pa.Schema, type_column: str) -> bool | None:
+    """Whether event types come as integers; None where none has come."""
+    kind = arrow.field(type_column).type if type_column in arrow.names else pa.null()
+    return None if pa.types.is_null(kind) else bool(pa.types.is_integer(kind))
+
+
 def refuse_repeated(names: Sequence[str], source: str) -> None:
     """Raise DataError where two columns have one name."""
     if len(set(names)) < len(names):

@@ -49,7 +49,11 @@ def widened(old: Schema, new: Schema, wanted: Iterable[str]) -> Schema:
     """
     _check_clock(old, new)
     columns, types, units = dict(old.columns), dict(old.arrow_types), dict(old.units)
-    changed = False
+    coded = new.coded if old.coded is None else old.coded
+    changed = coded is not old.coded
+    if new.coded not in (None, coded):
+        was, now = ("integers" if each else "text" for each in (coded, new.coded))
+        raise DataError(f"the event types in '{old.type_column}' were {was} so far and are now {now}; keep to one")
     for name in wanted:
         if name not in new.columns:
             if new.closed and name in old.columns:
@@ -65,7 +69,7 @@ def widened(old: Schema, new: Schema, wanted: Iterable[str]) -> Schema:
             units.update({name: new.units[name]} if name in new.units else {})
     if not changed:
         return old
-    return Schema(columns, old.clock, old.type_column, old.order_column, old.closed, units, types)
+    return Schema(columns, old.clock, old.type_column, old.order_column, old.closed, units, types, coded)
 
 
 def conformed(table: pa.Table, schema: Schema, wanted: Iterable[str]) -> pa.Table:

@@ -172,6 +172,8 @@ class Schema:
         The columns' types as the engine reads them.
     closed : bool
         Whether a name that is not in `columns` is a mistake (files, tables) or NULL (dicts).
+    coded : bool or None
+        Whether event types, which are text to whoever reads them, come as integers; None where none has come.
     """
 
     columns: Mapping[str, AttributeType | None]
@@ -181,6 +183,7 @@ class Schema:
     closed: bool = True
     units: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
     arrow_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    coded: bool | None = None
 
     def type_of(self, attribute: str) -> AttributeType | None:
         """The type of an attribute; None where it is not known."""

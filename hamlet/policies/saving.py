@@ -11,7 +11,7 @@ are still needed, and what each operator keeps. Operators are made anew from the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import pyarrow as pa
 from hamlet.checkpoint import frame
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, fields, items, text, whole
 from hamlet.checkpoint.stream import described_promise, promise_of
-from hamlet.input.input_schema import schema_of
+from hamlet.input.input_schema import coded_in, schema_of
 from hamlet.input.pushed import batch_of
 from hamlet.input.ticks import Lateness
 from hamlet.input.widening import widen_clocks
@@ -92,6 +92,8 @@ def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
     for field in () if held is None else held.schema:
         wider = widen_clocks(known.get(field.name, pa.null()), field.type)
         known[field.name] = field.type if wider is None else wider
+    if monitor._schema.coded is not None:
+        known[monitor._schema.type_column] = pa.int64() if monitor._schema.coded else pa.string()
     empty = pa.schema(list(known.items())).empty_table()
     return [monitor._schema.closed, [[name, blobs.array(empty.column(name))] for name in empty.column_names]]
 
@@ -186,7 +188,10 @@ def _adopt(monitor: Monitor, description: Json, blobs: BlobReader) -> None:
     if not {options.time_column, options.type_column} <= names:
         raise ValueError("the columns lack the time or the type")
     schema = schema_of(table.schema, monitor._key, options.type_column, options.time_unit, closed=closed)
-    monitor._adopt(schema, table.schema)
+    place = table.schema.get_field_index(options.type_column)
+    coded = coded_in(table.schema, options.type_column)
+    known = table.schema.set(place, pa.field(options.type_column, pa.string())) if coded else table.schema
+    monitor._adopt(replace(schema, coded=coded), known)
 
 
 def _load_stream(monitor: Monitor, description: Json, held: pa.Table | None) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from hamlet.errors import DataError
 from hamlet.frontend.time_column import TIME, settled
 from hamlet.input.durations import with_durations
-from hamlet.input.input_schema import schema_of, unreadable_column
+from hamlet.input.input_schema import coded_in, schema_of, unreadable_column
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import SortKey
 from hamlet.input.pushed import arrived
@@ -164,7 +164,7 @@ class Intake:
         if not plain.num_rows:
             return [], known
         found = schema_of(plain.schema, self._key, options.type_column, options.time_unit, closed=closed)
-        found = found.in_zone(options.timezone)
+        found = replace(found.in_zone(options.timezone), coded=coded_in(table.schema, found.type_column))
         schema = found if known is None else widened(known, found, self._attributes)
         part = conformed(plain, schema, self._wanted)
         direct = all(field.type.equals(plain.schema.field(field.name).type) for field in part.schema)

@@ -574,6 +574,26 @@ def test_a_fork_goes_on_beside_busy_threads(notation: Notation) -> None:
     assert by_text(rows + monitor.push(events[100:]) + monitor.close()) == expected
 
 
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("first", [1, "q"])
+@pytest.mark.parametrize("place", [0, 1])
+def test_event_types_are_integers_or_text(place: int, first: int | str, saved: bool) -> None:
+    """In one push or in several: a specification's inputs have types of their own, and a statement's columns, too."""
+    notation = NOTATIONS[place]
+    events = [{"time": 1, "type": first, "u": 1}, {"time": 2, "type": "q" if first == 1 else 1, "u": 1}]
+    with pytest.raises(DataError):
+        notation.make(notation.text).push(events)
+    for given in (lambda event: [event], lambda event: pa.Table.from_pylist([event])):
+        monitor = notation.make(notation.text)
+        monitor.push(given({"time": 0, "type": None, "u": 1}))
+        monitor.push(given(events[0]))
+        if saved:
+            monitor = type(monitor).restore(notation.text, monitor.save())  # type: ignore[attr-defined]
+        with pytest.raises(DataError, match=r"the event types in 'type' were (integers|text) so far and are now"):
+            monitor.push(given(events[1]))
+        monitor.push(given({**events[0], "time": 2}))
+
+
 if __name__ == "__main__":
     names = [name for name in list(globals()) if name.startswith("test_")]
     matrix = []

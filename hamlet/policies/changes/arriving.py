@@ -167,7 +167,7 @@ class Arriving:
         if schema is not self._schema:
             self._schema, self._readings = schema, {}
             self._ticks = reader_of(schema.clock)
-        return schema.clock.zone is None
+        return schema.clock.zone is None and not schema.coded
 
     def _wait(self, found: list[Arrived]) -> None:
         waiting = self._events
