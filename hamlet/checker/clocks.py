@@ -1,14 +1,34 @@
-"""Windows by the clock of a time zone (docs/numbers.md, "Days and weeks"), for the checker; in seconds from 1970."""
+"""Times for the checker: windows by the clock of a zone (docs/numbers.md, "Days and weeks"), and times as written."""
 
 from __future__ import annotations
 
 import datetime
 import zoneinfo
+from fractions import Fraction
 from functools import lru_cache
+from typing import Any
+
+from hamlet.input.moments import moment
 
 _DAY = 86_400
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _BEYOND = 7_258_118_400  # 2200
+
+
+def same_time(told: Any, right: Any) -> bool:
+    """Whether a time is the one that it should be, however it is written: with Z for +00:00, with a fraction of 0."""
+    if isinstance(told, str) and isinstance(right, str) and told != right:
+        one, two = map(_instant, (told, right))
+        return one is not None and one == two
+    return bool(told == right) and not isinstance(told, bool)
+
+
+def _instant(text: str) -> tuple[Fraction, bool] | None:
+    """A timestamp in microseconds, and whether it has a zone; None for a text that is none."""
+    found = moment(text)
+    if found is None:
+        return None
+    return Fraction(found.value, 1000 if found.type.unit == "ns" else 1), found.type.tz is not None
 
 
 def _reading(zone: str, second: int) -> int:

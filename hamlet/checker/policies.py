@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+from hamlet.checker.clocks import same_time
 from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
 from hamlet.checker.sets import Ranges, Sets, Typed, Values, cells, covers, typed
@@ -185,7 +186,7 @@ class Checker:
             raise EvidenceError(f"time-point {ends[1]} is farther than the formula can look", place)
         for each, told in zip(ends, times if isinstance(times, list) and len(times) == 2 else [time] * 2, strict=True):
             right = self._shown(self._times[each]) if each < len(self._log) else None
-            if told != right or isinstance(told, bool):
+            if not same_time(told, right):
                 raise EvidenceError(f"time-point {each} has the time {right}, not {told}", place)
         return ends[0], ends[1]
 
@@ -204,8 +205,9 @@ class Checker:
         point = row.get("time_point")
         if not of_verdicts and (point != claim.low or isinstance(point, bool)):
             raise EvidenceError("the last node is at the row's time-point", claim.place)
-        if "time" in row and claim.low < len(self._log) and row["time"] != self._shown(self._times[claim.low]):
-            raise EvidenceError(f"the row's time is {self._shown(self._times[claim.low])}", claim.place)
+        time = self._shown(self._times[claim.low]) if claim.low < len(self._log) else None
+        if "time" in row and time is not None and not same_time(row["time"], time):
+            raise EvidenceError(f"the row's time is {time}", claim.place)
         for name, column in zip(self.root.free, columns, strict=True):
             told = row.get(column)
             if claim.sets[name].others or claim.sets[name].values != {_typed(told, self.root.types.get(name, ""))}:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hamlet.checker.clocks import is_window
+from hamlet.checker.clocks import is_window, same_time
 from hamlet.checker.conditions import Where, kind
 from hamlet.checker.errors import EvidenceError
 from hamlet.checker.results import json_of
@@ -160,7 +160,7 @@ class Question:
             raise EvidenceError("window has a start and an end")
         row = evidence["row"]
         for name, edge in zip(EDGES, told, strict=True):
-            if name in row and row[name] != edge:
+            if name in row and row[name] != edge and not same_time(row[name], edge):
                 raise EvidenceError(f"the row's {name} is not that of the evidence")
         if self.query.within is None:
             if told != [None, None]:

@@ -985,3 +985,19 @@ def test_what_was_meant(text: str, said: str) -> None:
     with pytest.raises(hamlet.WorkloadError) as caught:
         hamlet.sql(text, {"t": pa.table({"v": [1]})})
     assert str(caught.value).endswith(said)
+
+
+@pytest.mark.parametrize("place", ["measure", "condition"])
+def test_a_function_of_snowflake_has_a_hint_that_works(place: str) -> None:
+    """DuckDB by itself takes MATCH_SEQUENCE_NUMBER for a collation's name."""
+    clause = "ORDER BY ts MEASURES {} AS n ALL ROWS PER MATCH PATTERN (a+) DEFINE a AS {} < 4"
+    text = "SELECT n FROM t MATCH_RECOGNIZE (" + clause + ")"
+    asked, count = "MATCH_SEQUENCE_NUMBER()", "COUNT(*)"
+    measure, condition = (asked, count) if place == "measure" else (count, asked)
+    rows = {"t": [{"ts": ts} for ts in range(3)]}
+    with pytest.raises(hamlet.WorkloadError) as told:
+        hamlet.sql(text.format(measure, condition), rows, dialect="snowflake")
+    hint = "RUNNING COUNT(*)" if place == "measure" else count
+    assert str(told.value).endswith(f"\nhint: {hint} counts the rows of the match up to this one")
+    found = hamlet.sql(text.format(hint if place == "measure" else count, count), rows, dialect="snowflake").rows()
+    assert [row["n"] for row in found] == [1, 2, 3]

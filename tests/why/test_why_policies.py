@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import random
 import re
@@ -52,6 +53,32 @@ def test_a_violation_has_its_proof(policy: Policy) -> None:
     check(TEXT, EVENTS, evidence, signature=SIGNATURE)
     assert "fails at time-points 0 to 2" in evidence.text()
     assert "<details" in evidence.html()
+
+
+@pytest.mark.parametrize(
+    ("form", "right"),
+    [
+        (lambda time: time.replace("+00:00", "Z"), True),
+        (lambda time: time.replace("T", " ").replace("+00:00", ".000000000+00:00"), True),
+        (lambda time: time.replace("T10", "T12").replace("+00:00", "+02:00"), True),
+        (lambda time: time.replace("+00:00", "+02:00"), False),
+        (lambda time: time.replace("+00:00", ""), False),
+        (lambda time: time.replace("+00:00", ".000000001+00:00"), False),
+    ],
+)
+def test_times_of_proofs_are_instants(policy: Policy, form: Any, right: bool) -> None:
+    """However they are written."""
+    start = datetime.datetime(2024, 1, 1, 10, tzinfo=datetime.UTC)
+    events = [{**event, "time": start + datetime.timedelta(seconds=event["time"])} for event in EVENTS]
+    data = why(policy, events, {"u": "ann"}).data
+    check(TEXT, events, data, signature=SIGNATURE)
+    other = json.loads(re.sub(r'"(2024-[^"]+)"', lambda found: f'"{form(found[1])}"', json.dumps(data)))
+    assert other != data
+    if right:
+        check(TEXT, events, other, signature=SIGNATURE)
+        return
+    with pytest.raises(EvidenceError, match="time"):
+        check(TEXT, events, other, signature=SIGNATURE)
 
 
 def test_a_row_that_is_not_there_has_one_too(policy: Policy) -> None:

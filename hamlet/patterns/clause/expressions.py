@@ -344,6 +344,9 @@ class _Scope:
             )
         elif not may_give_rows and token.is_word("UNNEST", "UNLIST") and self._is_call(place, last):
             self._error(f"{token.text} gives several values, and one is read", token.span, "use it in the table before")
+        elif token.is_word("MATCH_SEQUENCE_NUMBER") and self._is_call(place, last):
+            hint = f"{'' if self.defined else 'RUNNING '}COUNT(*) counts the rows of the match up to this one"
+            self._error(f"{token.text} is a function of Snowflake alone", token.span, hint)
         elif opened and not said and token.is_word("FROM", "WITH", "VALUES"):
             self._error("a subquery cannot stand in MEASURES or DEFINE", token.span, "join it in the table before")
 
