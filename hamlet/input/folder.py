@@ -10,8 +10,9 @@ from hamlet.errors import DataError
 from hamlet.input.csvfile import CsvFile
 from hamlet.input.files_protocol import Reader, within
 from hamlet.input.hive import InFolders
-from hamlet.input.missing import FileColumns, finding, refusal
+from hamlet.input.missing import FileColumns, finding, missing_column, refusal
 from hamlet.input.missing import lacking as lacking_in
+from hamlet.input.ordering import SortKey
 from hamlet.input.widening import conform, merged_schema
 
 
@@ -83,6 +84,10 @@ class Folder:
         self.lacking: dict[tuple[str, str], int] = {}
         found = [(each.name, [f if reads(f.name) else f.with_type(pa.null()) for f in each.schema]) for each in readers]
         self.schema: pa.Schema = merged_schema([(name, pa.schema(fields)) for name, fields in found], clock)
+        self._clock = clock if clock in self.schema.names else None
+        for each in readers:
+            if self._clock is not None and each.schema.names and self._clock not in each.schema.names:
+                raise DataError(f"{each.name}: {missing_column(self._clock, each.schema.names, 'time')}")
         counts = [reader.rows for reader in readers]
         self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
         self._missing = missing
@@ -113,7 +118,10 @@ class Folder:
         own = own_columns(reader, columns, "null")
         lacks = [(reader.name, column) for column in columns if column not in own]
         count = 0
+        key = None if self._clock is None else SortKey(self._clock, source=reader.name)
         for batch in reader.batches(own):
+            if key is not None:
+                key.refuse_nulls(batch, count)
             count += batch.num_rows
             self.lacking.update(dict.fromkeys(lacks, count))
             if as_is is not None:

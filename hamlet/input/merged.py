@@ -6,13 +6,12 @@ so that as many are open at once as overlap in time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import DataError
 from hamlet.input.buffers import from_numpy
 from hamlet.input.clocked import batch_of
 from hamlet.input.columns import Int64Array
@@ -46,26 +45,10 @@ class _Head:
 class Merged(Folder):
     """The events of several files by time; of one time in the order of the files.
 
-    Parameters
-    ----------
-    name : str
-    readers : sequence of Reader
-    clock : str
-        The time column.
-    missing, reads
-        As of `Folder`.
+    Parameters are those of `Folder`; there has to be a time column.
     """
 
-    def __init__(
-        self,
-        name: str,
-        readers: Sequence[Reader],
-        clock: str,
-        missing: str | None = None,
-        reads: Callable[[str], bool] = lambda _: True,
-    ) -> None:
-        super().__init__(name, readers, clock, missing, reads)
-        self._clock = clock
+    _clock: str
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of all files, merged; `columns` has the time column."""
@@ -91,8 +74,6 @@ class Merged(Folder):
         found = []
         for place, reader in enumerate(self.readers):
             if reader.schema.names:
-                if self._clock not in reader.schema.names:
-                    raise DataError(f"{reader.name} has none of the columns {self._clock}")
                 first = next(filter(len, reader.batches([self._clock])), None)
                 if first is not None:
                     found.append((int(self._ticks(first.slice(0, 1), reader)[0]), place))

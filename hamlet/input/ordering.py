@@ -57,6 +57,14 @@ class SortKey:
         """The key with the time column that these columns have."""
         return replace(self, time=settled(self.time, names))
 
+    def refuse_nulls(self, data: Any, first_row: int = 0) -> None:
+        """Raise DataError at an event without a time or an order, with its row; `first_row` were read before."""
+        for name, role in ((self.time, "time"), (self.order, "order")):
+            if name is not None and name in data.schema.names and data.column(name).null_count:
+                row = first_row + int(np.argmax(to_numpy(data.column(name).is_null()))) + 1
+                text = f"{self.source}: the {role} column {name!r} is NULL in row {row} (the first row is 1)"
+                raise DataError(text).about(row=row, column=name)
+
     def columns_of(self, data: Any, first_row: int = 0) -> tuple[Int64Array, Int64Array | None]:
         """Times and orders as int64, without a copy where that is what they are.
 
@@ -72,15 +80,11 @@ class SortKey:
         DataError
             At a NULL, with its row.
         """
-        time = self._integers(data, self.time, "time", first_row)
-        return time, None if self.order is None else self._integers(data, self.order, "order", first_row)
+        self.refuse_nulls(data, first_row)
+        return self._integers(data, self.time), None if self.order is None else self._integers(data, self.order)
 
-    def _integers(self, data: Any, name: str, role: str, first_row: int) -> Int64Array:
+    def _integers(self, data: Any, name: str) -> Int64Array:
         column = data.column(name)
-        if column.null_count:
-            row = first_row + int(np.argmax(to_numpy(column.is_null()))) + 1
-            text = f"{self.source}: the {role} column {name!r} is NULL in row {row} (the first row is 1)"
-            raise DataError(text).about(row=row, column=name)
         ticks = cast(column, clock_type(column.type), name).cast(pa.int64())
         values: Int64Array = to_numpy(ticks)
         return values

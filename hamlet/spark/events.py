@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
@@ -18,11 +19,14 @@ from hamlet.input.file_form import Dropped, FileForm
 from hamlet.input.files import Leaf, open_path
 from hamlet.input.files_protocol import Reader
 from hamlet.input.folder import own_columns
-from hamlet.input.missing import finding
+from hamlet.input.formats import format_of
+from hamlet.input.input_schema import other_type
+from hamlet.input.missing import finding, missing_column
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.timed import dropped_by
-from hamlet.input.widening import cast, conform
+from hamlet.input.widening import attribute_type, cast, conform
+from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
 
 
@@ -127,10 +131,28 @@ class Reading:
     input_format: str | None = None
     form: FileForm = FileForm()
     durations: tuple[str, ...] = ()  # columns of numbers that are seconds
+    declared: tuple[str, ...] = ()  # columns of integers that somebody has declared: whole doubles are some, too
 
     def open(self, path: Path, types: Mapping[str, pa.DataType] | None = None) -> Reader:
         """A file, or a folder of them."""
-        return open_path(path, self.key, self.type_column, self.input_format, self.form, types)
+        where = (path, self.key, self.type_column, self.input_format, self.form)
+        if types is None or not self.declared or format_of(path, self.input_format) == "csv":
+            return open_path(*where, types)
+        reader = open_path(*where, {name: kind for name, kind in types.items() if name not in self.declared})
+        own = [reader.schema.field(name).type for name in self.declared if name in reader.schema.names]
+        numbers = (AttributeType.INT, AttributeType.DOUBLE)
+        fit = all(pa.types.is_null(kind) or attribute_type(kind) in numbers for kind in own)
+        return reader if fit else open_path(*where, types)
+
+    def refuse_fractions(self, events: pa.RecordBatch, schema: pa.Schema, name: str, first_row: int) -> None:
+        """Raise DataError where a declared integer is none; `first_row` rows of this file were read before."""
+        for column in (each for each in self.declared if each in events.schema.names):
+            values = events.column(column)
+            if attribute_type(values.type) is AttributeType.DOUBLE:
+                row = pc.index(pc.equal(values.cast(pa.float64()), pc.round(values.cast(pa.float64()))), False).as_py()
+                if row >= 0:
+                    said = f"{values[row].as_py()} in row {first_row + row + 1} (the first row is 1)"
+                    raise DataError(f"{name}: {other_type(column, said, schema.field(column).type)}")
 
 
 def read_files(
@@ -208,6 +230,12 @@ def path_of(text: str) -> Path:
 def _read(reader: Reader, reading: Reading, schema: pa.Schema, missing: str | None) -> Iterator[pa.RecordBatch]:
     """The columns of a file that a job reads, in the types that Spark takes, numbered."""
     numbered = [f"c{place}" for place in range(len(schema))]
+    key, rows = replace(reading.key.among(schema.names), source=reader.name), 0
+    if key.time in schema.names and key.time not in reader.schema.names:
+        raise DataError(f"{reader.name}: {missing_column(key.time, reader.schema.names, 'time')}")
     for events in reader.batches(own_columns(reader, schema.names, missing)):
+        key.refuse_nulls(events, rows)
+        reading.refuse_fractions(events, schema, reader.name, rows)
+        rows += events.num_rows
         known = with_durations(events, reading.durations)
         yield pa.RecordBatch.from_arrays(conform(known, schema).columns, numbered)

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 
 from hamlet.engine.options import Options as QueryOptions
 from hamlet.errors import WorkloadError
-from hamlet.frontend.time_column import TIME, settled
+from hamlet.frontend.time_column import TIME, settled, time_column_in
 from hamlet.input.file_form import FileForm
 from hamlet.input.files import Leaf, matching
 from hamlet.input.files_protocol import Reader
@@ -229,7 +229,10 @@ def submit_stream(
     """
     chosen = job_of(SpecificationStream, Options, options)
     form = FileForm(chosen.delimiter, chosen.bad_rows, NULLS, chosen.missing_columns)
-    reading = Reading(SortKey(chosen.run.time_column or TIME), "", chosen.input_format, form)
+    key = SortKey(chosen.run.time_column or TIME)
+    whole = (each.name for each in spec.inputs if getattr(each.type, "family", "") in ("Int", "UInt"))
+    declared = tuple(name for name in whole if time_column_in([name], key.time) is None)
+    reading = Reading(key, "", chosen.input_format, form, declared=declared)
     name = Path(spec.source).stem
 
     columns = partial(_columns_of, spec, chosen.run)

@@ -76,6 +76,25 @@ def test_one_rule(notation: str, ending: str, order: int, tmp_path: Path) -> Non
         results(notation, paths, missing_columns="nul")
 
 
+@pytest.mark.parametrize("notation", ["queries", "policies", "specifications"])
+def test_times_that_a_file_lacks(notation: str, tmp_path: Path) -> None:
+    """The file is named, and the row in it; row patterns order by any column, and NULL is the last."""
+    written(tmp_path / "1.parquet", FIRST)
+    pq.write_table(
+        pa.table({"time": pa.array([2, *[3] * 70_000, None]), "type": ["A"] * 70_002, "a": [1] * 70_002}),
+        tmp_path / "2.parquet",
+    )
+    said = f"{tmp_path}/2.parquet: the time column 'time' is NULL in row 70002 (the first row is 1)"
+    with pytest.raises(hamlet.DataError, match=f"^{re.escape(said)}$"):
+        results(notation, str(tmp_path))
+    for ending in ("parquet", "jsonl"):
+        (tmp_path / ending).mkdir()
+        written(tmp_path / ending / f"1.{ending}", FIRST)
+        written(tmp_path / ending / f"2.{ending}", [{"type": "A", "a": 1}])
+        with pytest.raises(hamlet.DataError, match=rf"{ending}/2\.{ending}: there is no time column 'time'"):
+            results(notation, str(tmp_path / ending))
+
+
 def files_of(tmp_path: Path, notation: str) -> list[str]:
     for name, text in TEXTS.items():
         (tmp_path / name).write_text(text)

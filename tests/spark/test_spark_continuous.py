@@ -248,6 +248,60 @@ def test_every_kind_of_bad_file_is_named(tmp_path: Path) -> None:
         assert column in str(raised.value), what
 
 
+def parquet(rows: list[dict[str, Any]], path: Path) -> pa.RecordBatch:
+    """What tells a task to read a file of these rows."""
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    return pa.RecordBatch.from_pydict({"path": [f"file:{path}"]})
+
+
+def test_a_file_of_parquet_that_is_bad_is_named(tmp_path: Path) -> None:
+    from hamlet.spark.events import Reading, read_arrivals
+
+    schema = pa.schema([("time", pa.int64()), ("a", pa.int64())])
+    good, path = {"time": 61, "a": 1}, tmp_path / "1.parquet"
+    for row, said in (
+        ({"time": None, "a": 1}, ": the time column 'time' is NULL in row 2 (the first row is 1)"),
+        ({"time": 62, "a": 1.5}, ": column 'a' holds 1.5 in row 2 (the first row is 1), and in the files before"),
+    ):
+        read = read_arrivals(
+            Reading(SortKey("time"), "", declared=("a",)),
+            lambda *_: None,
+            schema,
+            schema,
+            frozenset(),
+            [parquet([good, row], path)],
+        )
+        with pytest.raises(DataError) as raised:
+            list(read)
+        assert str(raised.value).startswith(f"{path}{said}")
+    told = parquet([{"a": 1}], path)
+    with pytest.raises(DataError, match=r"1\.parquet: there is no time column 'time'; the columns are a"):
+        list(read_arrivals(Reading(SortKey("time"), ""), lambda *_: None, schema, schema, frozenset(), [told]))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_doubles_that_are_whole_are_integers_of_a_specification(ending: str, tmp_path: Path) -> None:
+    """In a continuous job as in a batch; what a query reads keeps the type that it had when the job began."""
+    from hamlet.spark.events import Reading, read_arrivals
+
+    rows, path = [{"time": 61, "a": 1.0}, {"time": 62, "a": None}, {"time": 63, "a": 3.0}], tmp_path / f"1.{ending}"
+    told = parquet(rows, path)
+    if ending == "jsonl":
+        path.write_text(lines(rows))
+    schema = pa.schema([("time", pa.int64()), ("a", pa.int64())])
+    for declared in (("a",), ()):
+        reading = Reading(SortKey("time"), "", declared=declared)
+        read = read_arrivals(reading, lambda *_: None, schema, schema, frozenset(), [told])
+        if not declared:
+            with pytest.raises(DataError, match=rf"1\.{ending}.*in the files before it is INT"):
+                list(read)
+            continue
+        [batch] = list(read)
+        assert batch.column(1).to_pylist() == [1, None, 3]
+    spec = Specification.parse("input a: Int64\noutput b := a")
+    assert [row["value"] for row in run_specification(spec, path, values=True).rows()] == [1, 3]
+
+
 def test_strings_of_a_signature_are_text_in_a_job_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from hamlet.input.files import open_path
     from hamlet.policies import Policy

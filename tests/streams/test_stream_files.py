@@ -70,7 +70,7 @@ def test_a_file_without_times_is_told(ending: str, tmp_path: Path) -> None:
             pq.write_table(pa.table(columns), path)
         else:
             path.write_text(json.dumps({key: value for key, [value] in columns.items()}) + "\n")
-    with pytest.raises(DataError, match=rf"b\.{ending} has none of the columns time"):
+    with pytest.raises(DataError, match=rf"b\.{ending}: there is no time column 'time'"):
         run(SPEC, tmp_path)
 
 
