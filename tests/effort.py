@@ -1,6 +1,6 @@
 """How many random cases tests draw: a share of them in `make test`, all of them in `make test-full`.
 
-A test that loops over seeds asks `cases` how many. One with many combinations of parameters is marked
+A test that loops over seeds asks `share_of` how many. One with many combinations of parameters is marked
 `@pytest.mark.sampled(k)`: of its combinations one in k runs, so that each value of each parameter has its turn.
 """
 
@@ -14,6 +14,6 @@ FULL = os.environ.get("HAMLET_TESTS") == "full"
 only_full = pytest.mark.skipif(not FULL, reason="takes minutes: make test-full")
 
 
-def cases(number: int, least: int = 1) -> int:
-    """How many of so many cases to draw: a quarter, if that is not too few for what the test counts."""
-    return number if FULL else max(number // 4, least)
+def share_of(number: int) -> int:
+    """How many of so many cases to draw, or of what is expected among them to await: a quarter, at least one."""
+    return number if FULL else max(number // 4, 1)

@@ -24,7 +24,7 @@ from hamlet.input.events import open_events
 from tests.checkpoint.save_mutations import mutated, opened, sealed
 from tests.compare_random import FEATURES
 from tests.comparison import difference
-from tests.effort import cases
+from tests.effort import share_of
 from tests.kernel.test_ordered_sums import PATTERNS, PREDICATES, stream
 from tests.strategies import random_case
 
@@ -116,7 +116,7 @@ def played(
 @pytest.mark.parametrize("extra", [{}, {"numbers": "float"}, {"threads": 2}], ids=["exact", "float", "threads"])
 @pytest.mark.parametrize("features", FEATURES)
 def test_going_on_equals_never_having_stopped(features: str, extra: dict[str, Any]) -> None:
-    for seed in range(cases(8)):
+    for seed in range(share_of(8)):
         text, events, options = random_case(seed, FEATURES[features])
         workload, parts = hamlet.Workload.parse(text), pieces(events, seed)
         whole = played(workload, parts, (), **options, **extra)
@@ -174,7 +174,7 @@ def killed_and_replayed(workload: hamlet.Workload, parts: Sequence[Any], seed: i
 )
 def test_going_on_after_a_hundred_kills(options: dict[str, Any]) -> None:
     """AND, broadcast, guards with predicates of their own, an index and a scan."""
-    kills, seeds = 0, cases(8 if options else 25)
+    kills, seeds = 0, share_of(8 if options else 25)
     workload = hamlet.Workload.parse(RIDES + "; " + SCANNED)
     for seed in range(seeds):
         draw, events = random.Random(seed), rides(seed)
@@ -193,7 +193,7 @@ def test_going_on_after_a_hundred_kills(options: dict[str, Any]) -> None:
 
 def test_kills_in_random_workloads() -> None:
     """One and more a case, of every feature in turn."""
-    kills, seeds, features = 0, cases(90), sorted(FEATURES)
+    kills, seeds, features = 0, share_of(90), sorted(FEATURES)
     for seed in range(seeds):
         text, events, options = random_case(seed, FEATURES[features[seed % len(features)]])
         workload, parts = hamlet.Workload.parse(text), pieces(events, seed, most=3)
@@ -472,7 +472,7 @@ class Seeded:
 def test_wrong_bytes_with_a_right_digest(saves: list[tuple[hamlet.Workload, bytes, Events]], first: int) -> None:
     """They end in a clear error or in an engine that works, whatever it counts."""
     worked = 0
-    for seed in range(first, first + cases(500)):
+    for seed in range(first, first + share_of(500)):
         workload, data, events = saves[seed % len(saves)]
         try:
             engine = hamlet.Engine.restore(workload, mutated(data, Seeded(seed)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import hamlet
-from tests.effort import cases
+from tests.effort import share_of
 from tests.given_times import KINDS
 
 TEXTS = (
@@ -59,7 +59,7 @@ def pushed(engine: hamlet.Engine, batches: list[list[dict[str, Any]]], chance: r
     return rows + [("end", str(row)) for row in engine.close()]
 
 
-@pytest.mark.parametrize("seed", range(cases(60)))
+@pytest.mark.parametrize("seed", range(share_of(60)))
 def test_the_same_rows_at_the_same_events(seed: int) -> None:
     chance = random.Random(seed)
     workload = hamlet.Workload.parse(chance.choice(TEXTS))

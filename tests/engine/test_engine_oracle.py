@@ -11,6 +11,7 @@ import hamlet
 from tests.case_files import PENDING, Case, cases
 from tests.compare_random import FEATURES, compare, push, run
 from tests.comparison import difference
+from tests.effort import share_of
 from tests.strategies import CORE, DEFAULT, case_strategy, random_case
 
 GOLDEN = [case for case in cases() if case.feature not in PENDING]
@@ -57,6 +58,6 @@ def test_oracle_random_patterns(case: tuple, seed: int) -> None:
 
 @pytest.mark.parametrize("features", ["default", "core", "sharing", "adjacent", "negation", "large"])
 def test_oracle_seeded_workloads(features: str) -> None:
-    for seed in range(cases(150)):
+    for seed in range(share_of(150)):
         report = compare(random_case(seed, FEATURES[features]), {}, seed)
         assert report is None, f"seed {seed}: {report}"

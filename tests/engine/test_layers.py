@@ -17,7 +17,7 @@ from hamlet.language.parser import parse
 from tests.case_files import oracle_options
 from tests.compare_random import compare, features_of
 from tests.comparison import difference, in_file_order, rows_of
-from tests.effort import cases
+from tests.effort import share_of
 from tests.strategies import random_case
 
 GROWTH = """
@@ -27,7 +27,7 @@ GROWTH = """
 
 @pytest.mark.parametrize("features", ["chained", "chained,having,top,expressions", "chained,semantics,span,session"])
 def test_random_workloads(features: str) -> None:
-    for seed in range(cases(30)):
+    for seed in range(share_of(30)):
         report = compare(random_case(seed, features_of(features)), {}, seed)
         assert report is None, f"seed {seed}: {report}"
 

@@ -14,7 +14,7 @@ from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
 from tests import compare_random
 from tests.comparison import rows_of
-from tests.effort import cases
+from tests.effort import share_of
 from tests.strategies import random_case
 
 CLICKS: list[dict[str, Any]] = [
@@ -170,14 +170,14 @@ def test_many_distinct_values_beside_ties(numbers: str) -> None:
 @pytest.mark.parametrize("features", ["matched,taken", "matched,taken,semantics,span,session,having,top,expressions"])
 def test_random_cases(features: str) -> None:
     chosen = compare_random.features_of(features)
-    for seed in range(cases(60)):
+    for seed in range(share_of(60)):
         report = compare_random.compare(random_case(seed, chosen), {}, seed, ("run", "save"))
         assert report is None, report
 
 
 def test_random_cases_of_shared_events() -> None:
     chosen = compare_random.features_of("matched,broadcast,conjunction,chained")
-    for seed in range(cases(60)):
+    for seed in range(share_of(60)):
         report = compare_random.compare(random_case(seed, chosen), {"threads": 2}, seed, ("run", "save"))
         assert report is None, report
 
@@ -244,7 +244,7 @@ def test_logged_windows(window: str) -> None:
         for pattern in ("SEQ(A x+, B y)", "SEQ(A x, (B y OR C)*, A x)", "(SEQ(A x, B y))+", "SEQ(A x?, B y{2,})")
     )
     workload = hamlet.Workload.parse(text)
-    for seed in range(cases(25)):
+    for seed in range(share_of(25)):
         source = random.Random(seed)
         time, events = source.choice([0, -7]), []
         for place in range(9):

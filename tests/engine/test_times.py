@@ -14,7 +14,7 @@ import pytest
 import hamlet
 from hamlet.cli import main
 from hamlet.errors import HamletError, OutputError, WorkloadError
-from tests.effort import cases
+from tests.effort import share_of
 from tests.random_times import compare
 
 DAY = datetime.datetime(2024, 3, 5)
@@ -49,9 +49,9 @@ def rows(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("wrong", [0, 12])
 def test_random_queries(wrong: int) -> None:
-    found = [compare(seed, wrong) for seed in range(9_000, 9_000 + cases(250))]
+    found = [compare(seed, wrong) for seed in range(9_000, 9_000 + share_of(250))]
     assert {each for each in found if each not in (None, "refused")} == set()
-    assert found.count(None) > 60
+    assert found.count(None) > share_of(60)
 
 
 def test_random_queries_with_floats() -> None:

@@ -12,7 +12,7 @@ import hamlet
 from hamlet.cli import main
 from hamlet.errors import WorkloadError
 from tests.compare_random import compare, features_of
-from tests.effort import cases
+from tests.effort import share_of
 from tests.strategies import random_case
 
 EVENTS = [
@@ -59,7 +59,7 @@ def test_online_rows_come_at_the_end() -> None:
 
 @pytest.mark.parametrize("features", ["everything,span,semantics,top,having", "everything,chained,conjunction"])
 def test_random_workloads(features: str) -> None:
-    for seed in range(cases(40)):
+    for seed in range(share_of(40)):
         wrong = compare(random_case(seed, features_of(features)), {}, seed, ("run", "push", "save"))
         assert wrong is None, wrong
 

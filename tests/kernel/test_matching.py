@@ -20,7 +20,7 @@ from hamlet.planner.aggregates import ComponentKey
 from hamlet.planner.explain import view
 from tests.compare_random import chunks_of_few_events, compare, features_of
 from tests.comparison import difference, rows_of
-from tests.effort import cases
+from tests.effort import share_of
 from tests.strategies import random_case
 
 FEATURES = features_of("semantics,span,session,distinct,broadcast,conjunction")
@@ -38,7 +38,7 @@ def test_random_workloads(way: str) -> None:
 
 
 def test_random_workloads_that_are_saved_and_restored() -> None:
-    for seed in range(500_000, 500_000 + cases(60)):
+    for seed in range(500_000, 500_000 + share_of(60)):
         wrong = compare(random_case(seed, FEATURES), {}, seed, ("save",))
         assert wrong is None, wrong
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import pytest
 
 from tests.compare_paths import OPERATORS, Reached, absent, compare, different
-from tests.effort import cases
+from tests.effort import FULL
 from tests.path_cases import KINDS, draw
 
-CASES = cases(120)
+CASES = 120
+# Seeds that reach everything, most of it four times.
+FEW = [
+    int(each)
+    for each in (
+        "4 7 11 12 15 16 17 23 25 37 40 42 46 49 52 53 54 59 60 63 65 67 69 70 71 72 78 79 "
+        "81 84 86 88 91 92 94 97 98 99 100 102 106 107 111 116 117 118 119"
+    ).split()
+]
 
 
 @pytest.mark.slow
 def test_differential_paths() -> None:
     """The scalar operator itself is compared with the oracle elsewhere."""
     reached = Reached()
-    for seed in range(CASES):
+    for seed in range(CASES) if FULL else FEW:
         report = compare(seed, 6_000, reached)
         assert report is None, report
     assert reached.missing() == [], str(reached)

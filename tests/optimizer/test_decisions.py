@@ -15,7 +15,7 @@ import pytest
 import hamlet
 from hamlet.planner.paths import OPERATORS
 from tests.compare_random import FEATURES, compare, decisions_by_lot
-from tests.effort import cases
+from tests.effort import share_of
 from tests.strategies import random_case
 
 TWO = """
@@ -76,7 +76,7 @@ def test_queries_without_trends_take_no_part() -> None:
 
 @pytest.mark.parametrize("features", ["sharing", "default", "large", "negation"])
 def test_rows_do_not_depend_on_decisions(features: str) -> None:
-    for seed in range(cases(40)):
+    for seed in range(share_of(40)):
         with decisions_by_lot(seed):
             report = compare(random_case(seed, FEATURES[features]), {}, seed)
         assert report is None, report
@@ -110,7 +110,7 @@ def test_a_query_that_leaves_a_graphlet_takes_its_columns_along() -> None:
 
 @pytest.mark.parametrize("model", ["measured", "paper"])
 def test_rows_do_not_depend_on_the_model(model: str) -> None:
-    for seed in range(cases(40)):
+    for seed in range(share_of(40)):
         report = compare(random_case(seed, FEATURES["sharing"]), {"benefit": model, "numbers": "float"}, seed)
         assert report is None, report
 

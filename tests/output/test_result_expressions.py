@@ -18,7 +18,7 @@ from hamlet.output.expressions import selection
 from hamlet.output.expressions.vectors import Inexact
 from tests.compare_random import compare, features_of
 from tests.comparison import difference, rows_of
-from tests.effort import cases
+from tests.effort import share_of
 from tests.strategies import random_case
 
 
@@ -187,7 +187,7 @@ def test_rows_that_having_rejects_are_not_built() -> None:
 @pytest.mark.parametrize("features", ["expressions,having,top", "expressions,having,top,conjunction,broadcast"])
 @pytest.mark.parametrize("options", [{}, {"numbers": "float"}, {"threads": 2}], ids=str)
 def test_random_workloads(features: str, options: dict[str, Any]) -> None:
-    for seed in range(cases(25)):
+    for seed in range(share_of(25)):
         report = compare(random_case(seed, features_of(features)), options, seed)
         assert report is None, f"seed {seed}: {report}"
 

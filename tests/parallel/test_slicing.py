@@ -39,7 +39,7 @@ from hamlet.spark import packets, tasks
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Kernel, Shipment, columns_of, with_places
 from tests.comparison import difference
-from tests.effort import cases
+from tests.effort import share_of
 from tests.spark.test_partial_rows import pieces, shipment_of, table_of
 from tests.strategies import Case, Features, random_case
 
@@ -252,7 +252,7 @@ def differences(features: str, seeds: range) -> Iterator[str]:
 
 @pytest.mark.parametrize("features", [*FEATURES, "partial keys"])
 def test_slices_give_the_rows_of_one_process(features: str) -> None:
-    wrong = next(differences(features, range(cases(35))), None)
+    wrong = next(differences(features, range(share_of(35))), None)
     assert wrong is None, wrong
 
 

@@ -29,7 +29,7 @@ from hamlet.spark.tasks import Shipment, codec_of
 from tests.case_files import oracle_options
 from tests.compare_random import magnitudes
 from tests.comparison import difference
-from tests.effort import cases
+from tests.effort import share_of
 from tests.spark.test_partial_rows import shipment_of, table_of
 from tests.strategies import Case, Features, random_case
 
@@ -108,7 +108,7 @@ def _encoded(shipment: Shipment, rows: list[tuple[int, GroupRows]]) -> list[pa.R
 def test_oracle_chunks_of_random_streams(features: str, numbers: str) -> None:
     """What has no maps is left out; it is told apart in `test_what_has_no_maps`."""
     compared = 0
-    for seed in range(cases(30)):
+    for seed in range(share_of(40)):
         case = random_case(seed, FEATURES[features])
         count = CHUNKS[seed % len(CHUNKS)]
         got = through_chunks(case, count, seed, numbers=numbers)
@@ -119,7 +119,7 @@ def test_oracle_chunks_of_random_streams(features: str, numbers: str) -> None:
         expected = oracle.evaluate(parse(case[0]), case[1], **oracle_options(case[2]))
         wrong = difference(got, expected, magnitudes=magnitudes(case), floats=floats)
         assert wrong is None, f"seed {seed}, {count} chunks: {wrong}\n{case}\n{got}\n{expected}"
-    assert compared > 10
+    assert compared > share_of(10)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hamlet.planner.explain import explain
 from hamlet.planner.workload import Workload
 from optimizer.apart import Reason
 from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, non_shared_cost, shared_cost
-from tests.effort import cases
+from tests.effort import share_of
 from tests.planner.test_explain import check_dot
 from tests.strategies import Features, random_case
 
@@ -214,7 +214,7 @@ def test_declared_types_need_no_input() -> None:
 @pytest.mark.parametrize("features", [Features(queries=6, conjunction=True), Features(queries=6, broadcast=True)])
 def test_random_workloads_are_explained(features: Features) -> None:
     """Every query is in one group at most, every group shares something, and every rendering is well formed."""
-    for seed in range(cases(25)):
+    for seed in range(share_of(25)):
         workload = Workload.parse(random_case(seed, features)[0])
         found = json.loads(explain(workload, None, "json"))["sharing"]
         together = [name for group in found["groups"] for name in group["queries"]]

@@ -10,7 +10,7 @@ import pytest
 from hamlet.errors import HamletError, RestoreError
 from hamlet.policies import Monitor, Policy
 from tests.checkpoint.save_mutations import VALUES, WAYS, opened, sealed
-from tests.effort import cases
+from tests.effort import share_of
 
 SIGNATURE = "e() p(x: int) q(x: int) r(x: int, y: int) s(t: string)"
 POLICIES = [
@@ -98,7 +98,7 @@ def test_saves_of_verdicts_that_somebody_made_up_are_refused_or_run(text: str) -
         monitor.push(stream(1))
         data = monitor.save()
         description, blobs = opened(data)
-        for _ in range(cases(60)):
+        for _ in range(share_of(60)):
             told, made = description, bytearray(blobs)
             if draw.random() < 0.5:
                 told = {**description, "serving": _replaced(description["serving"], draw)}
@@ -111,7 +111,7 @@ def test_saves_of_verdicts_that_somebody_made_up_are_refused_or_run(text: str) -
                 restored.close()
             except HamletError:
                 refused += 1
-    assert refused > 60
+    assert refused > share_of(60)
 
 
 def test_saves_of_verdicts_fit_their_policy_alone() -> None:

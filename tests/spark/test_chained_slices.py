@@ -17,7 +17,7 @@ from hamlet.spark.chained import ChainedRows, ChainedWork
 from hamlet.spark.sliced import CLOSED, decided
 from hamlet.spark.tasks import Shipment
 from tests.compare_random import features_of
-from tests.effort import FULL
+from tests.effort import share_of
 from tests.strategies import random_case
 
 pytest.importorskip("pyspark", reason="pyspark is not installed (the extra spark has it)")
@@ -47,7 +47,7 @@ def by_text(rows: list[dict[str, Any]], end: int) -> list[str]:
 
 def test_random_workloads() -> None:
     compared = rows = 0
-    for seed in range(500 if FULL else 180):
+    for seed in range(share_of(500)):
         text, events, options = random_case(seed, features_of("chained,having,top,expressions"))
         workload = hamlet.Workload.parse(text)
         if len(workload.analysis.layers) < 2 or not events:
@@ -66,5 +66,5 @@ def test_random_workloads() -> None:
         found = in_micro_batches(work, table.select(work.events.names), dice)
         assert by_text(found, end) == expected, seed
         compared, rows = compared + 1, rows + len(expected)
-    assert compared > (80 if FULL else 25)
-    assert rows > (200 if FULL else 60)
+    assert compared > share_of(80)
+    assert rows > share_of(200)

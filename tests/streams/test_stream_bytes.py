@@ -15,7 +15,7 @@ from hamlet.checker import check
 from hamlet.errors import DataError, WorkloadError
 from hamlet.streams import Monitor, Specification, run
 from tests.compare_streams import compare, difference, expected
-from tests.effort import cases
+from tests.effort import share_of
 from tests.streams.stream_runs import run_pushed, run_whole
 
 TEXT = """
@@ -136,7 +136,7 @@ def test_held_events_of_every_type_are_saved(text: str, value: Any) -> None:
 
 @pytest.mark.parametrize("run_cases", [run_whole, run_pushed])
 def test_values_at_the_edges_of_their_types(run_cases: Any) -> None:
-    assert compare(range(cases(60)), run_cases, wild=True) is None
+    assert compare(range(share_of(60)), run_cases, wild=True) is None
 
 
 def test_a_mean_whose_sum_is_beyond_64_bits_is_exact() -> None:

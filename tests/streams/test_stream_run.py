@@ -28,7 +28,7 @@ from hamlet.oracle.streams import evaluate
 from hamlet.streams import Monitor, Specification, run
 from hamlet.streams.program.routing import routed_by
 from tests.compare_streams import compare
-from tests.effort import cases
+from tests.effort import share_of
 from tests.streams.stream_runs import run_pushed, run_whole
 
 COUNT = "input a: Int64  output n @1Hz := a.aggregate(over: 5s, using: count)"
@@ -47,7 +47,7 @@ def values(text: str, events: Any, stream: str, **options: Any) -> list[tuple[An
 
 @pytest.mark.parametrize("first", range(0, 200, 100))
 def test_random_specifications_whole(first: int) -> None:
-    assert compare(range(first, first + cases(100)), run_whole) is None
+    assert compare(range(first, first + share_of(100)), run_whole) is None
 
 
 def test_random_specifications_pushed_saved_and_restored() -> None:

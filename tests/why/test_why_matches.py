@@ -14,7 +14,7 @@ from hamlet.checker import EvidenceError, check
 from hamlet.cli import main
 from hamlet.errors import OptionError
 from tests.compare_matches import compare
-from tests.effort import cases
+from tests.effort import share_of
 
 PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
 TICKS = [
@@ -134,8 +134,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_random_evidence_is_accepted_and_mutants_are_not() -> None:
     counts: Counter[str] = Counter()
-    for seed in range(cases(20)):
+    for seed in range(share_of(20)):
         counts += compare(seed)
-    assert counts["rows"] > 8
-    assert counts["absent"] > 10
-    assert counts["rejected"] > 50
+    assert counts["rows"] > share_of(8)
+    assert counts["absent"] > share_of(10)
+    assert counts["rejected"] > share_of(50)
