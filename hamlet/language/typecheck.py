@@ -94,14 +94,25 @@ def unlike(analysis: Analysis, schema: Schema) -> list[str]:
     for query in analysis.queries:
         types, begun = _Types(query, known, reports), len(reports.errors)
         for root in (query.query.condition, *(part for _, part in result_parts(query.query))):
-            for part in () if root is None else walk(root):
-                if isinstance(part, Comparison | Membership | Between):
-                    types.check_part(part)
+            for left, right in (pair for part in (() if root is None else walk(root)) for pair in _compared(part)):
+                types.check_comparable(left, right)
         queries.update(dict.fromkeys(reports.errors[begun:], query.query.name))
     return [
         f"{queries[each]}: {each.message}" + ("" if each.hint is None else f"; {each.hint}")
         for each in in_order(reports.errors)
     ]
+
+
+def _compared(part: Part) -> list[tuple[Expression, Expression]]:
+    """What a part of a condition compares with one another."""
+    match part:
+        case Comparison(left=left, right=right):
+            return [(left, right)]
+        case Membership(operand=operand, choices=choices):
+            return [(operand, choice) for choice in choices]
+        case Between(operand=operand, low=low, high=high):
+            return [(operand, low), (operand, high)]
+    return []
 
 
 class _Types:
@@ -132,34 +143,18 @@ class _Types:
 
     def _check_sides(self, part: Part) -> None:
         """Report operations on times that there are not, in what a condition compares."""
-        match part:
-            case Comparison(left=left, right=right):
-                pairs = [(left, right)]
-            case Membership(operand=operand, choices=choices):
-                pairs = [(operand, choice) for choice in choices]
-            case Between(operand=operand, low=low, high=high):
-                pairs = [(operand, low), (operand, high)]
-            case NullTest(operand=operand):
-                self._check_times(operand)
-                return
-            case _:
-                return
-        for left, right in pairs:
+        if isinstance(part, NullTest):
+            self._check_times(part.operand)
+        for left, right in _compared(part):
             for side in self._times.compared(left, right)[:2]:
                 for mistake in side.mistakes:
                     self._report_time(mistake)
 
     def check_part(self, part: Part) -> None:
         """Report operands that do not fit."""
+        for one, other in _compared(part):
+            self.check_comparable(one, other)
         match part:
-            case Comparison(left=left, right=right):
-                self._check_comparable(left, right)
-            case Membership(operand=operand, choices=choices):
-                for choice in choices:
-                    self._check_comparable(operand, choice)
-            case Between(operand=operand, low=low, high=high):
-                for end in (low, high):
-                    self._check_comparable(operand, end)
             case Unary(operator=operator, operand=operand):
                 if not self._is_of_times(part):
                     self._check_number(operand, operator)
@@ -183,7 +178,8 @@ class _Types:
                         message = f"{_described(inner, DOUBLE)} is no integer, and '%' of results is over integers"
                         self._reports.error(message, inner.span, "use counts, and sums of INT attributes")
 
-    def _check_comparable(self, left: Expression, right: Expression) -> None:
+    def check_comparable(self, left: Expression, right: Expression) -> None:
+        """Report operands of two kinds."""
         first, second, wrong = self._times.compared(left, right)
         if first.mistakes or second.mistakes:
             return  # what is wrong in them is said by itself
