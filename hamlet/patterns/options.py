@@ -42,7 +42,7 @@ class StatementOptions:
         ),
         **dict.fromkeys(
             ("input_format", "delimiter", "bad_rows"),
-            "DuckDB reads files by their names; read what it cannot tell yourself, and give the table",
+            "files are read by their names; read what these cannot tell yourself, and give the table",
         ),
         **OF_QUERIES,
         **OF_POLICIES,

@@ -1001,3 +1001,14 @@ def test_a_function_of_snowflake_has_a_hint_that_works(place: str) -> None:
     assert str(told.value).endswith(f"\nhint: {hint} counts the rows of the match up to this one")
     found = hamlet.sql(text.format(hint if place == "measure" else count, count), rows, dialect="snowflake").rows()
     assert [row["n"] for row in found] == [1, 2, 3]
+
+
+def test_rows_in_the_order_of_numbers_that_are_text_are_told(tmp_path: Path) -> None:
+    """One value that is none makes a column of CSV text, in whose order 10 comes before 9."""
+    path, clause = tmp_path / "t.csv", "ORDER BY ts MEASURES a.v AS v PATTERN (a) DEFINE a AS true"
+    said = "ORDER BY ts orders text, of which some is a number and some is not, such as 'x2': '10' comes before '9'"
+    for times, notes in ((["9", "10", "x2"], [said]), (["9", "10"], []), (["x9", "x10", ""], [])):
+        path.write_text("ts,v\n" + "".join(f"{time},{place}\n" for place, time in enumerate(times)))
+        found = hamlet.sql(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", {"t": path})
+        assert list(found.warnings) == notes
+        assert [row["v"] for row in found.rows()] == ([0, 1] if len(times) == 2 else [1, 0, 2])

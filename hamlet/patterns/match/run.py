@@ -21,6 +21,7 @@ from hamlet.patterns.match.conditions import Failed, names_said
 from hamlet.patterns.match.evaluate import Meaning, Shared, distinct_names, evaluate, read_clause
 from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, no_columns, reserved_names
 from hamlet.patterns.match.leading_time import reads_table
+from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.projection import projection
 from hamlet.patterns.match.together import Together
 from hamlet.patterns.options import SqlOptions, StatementOptions
@@ -423,7 +424,24 @@ class StatementRun:
             self._report(HostError(error.message, None, error.hint), clause.span)
             raise Failed from None
         self.events, self.matches = self.events + found[0], self.matches + found[1]
+        if found[0] and meaning.order:  # else the rows are those of another clause, or in no order
+            self._look_at_order(meaning, self._shared.tables[meaning.table_key(source)])
         return found[2]
+
+    def _look_at_order(self, meaning: Meaning, ordered: Ordered) -> None:
+        """Note where rows are ordered by text of which some is a number: one value that is none makes a column text."""
+        kinds = self._host.types(f"(SELECT ({ordered.time}) AS t FROM {ordered.table})")
+        if kinds["t"] != "VARCHAR":
+            return
+        number = f"TRY_CAST({ordered.time} AS DOUBLE) IS NOT NULL"
+        given = f"FROM {ordered.table} WHERE {ordered.time} IS NOT NULL"
+        [(some, other)] = self._host.rows(
+            f"SELECT bool_or({number}), min({ordered.time}) FILTER (NOT {number}) {given}"
+        )
+        if some and other is not None:
+            name = meaning.order[0].expression.text.strip()
+            said = f"ORDER BY {name} orders text, of which some is a number and some is not, such as {other!r}"
+            self._host.notes.append(f"{said}: '10' comes before '9'")
 
     def replaced(self, clause: Clause, name: str) -> None:
         """From now on a clause is a table of the host."""
