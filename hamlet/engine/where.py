@@ -161,7 +161,7 @@ class FilteredEvents(SomeEvents):
         wanted = None if columns is None else list(dict.fromkeys([*columns, *self._filter.columns]))
         for batch in self._source.batches(wanted, progress=progress, pane=pane):
             self.sample = self._source.sample
-            kept = batch.filter(self._filter.chosen(batch))
+            kept = batch.filter(self._filter.chosen(self._source.clocked(batch)))
             if kept.num_rows:
                 yield kept
 

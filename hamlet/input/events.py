@@ -153,6 +153,10 @@ class EventSource:
         """The times of a batch of these events."""
         return integers(batch.column(self.schema.clock.column), self.schema.clock.column)[0]
 
+    def clocked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of these events with times as conditions compare them."""
+        return batch
+
     whole = True  # whether all events of an input are there, in its order
 
     def as_read(self) -> Iterator[pa.RecordBatch]:
@@ -351,6 +355,10 @@ class SomeEvents(EventSource):
     def ticks(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The times of a batch of these events."""
         return self._source.ticks(batch)
+
+    def clocked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of these events with times as conditions compare them."""
+        return self._source.clocked(batch)
 
     def types(self) -> list[str]:
         """The event types that occur, where the other source knows."""

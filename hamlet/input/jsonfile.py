@@ -164,9 +164,11 @@ class JsonFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows in the order of the file."""
-        kinds = [(column, self._types[column]) for column in columns]
-        schema = pa.schema([(name, EXACT_SECONDS if kind == FRACTION else kind) for name, kind in kinds])
+        kinds = {column: self._types[column] for column in columns}
         as_written = self.key.time if self._form.written_times and self.key.time in columns else None
+        if as_written is not None and pa.types.is_timestamp(kinds[as_written]):
+            kinds[as_written] = pa.string()
+        schema = pa.schema([(name, EXACT_SECONDS if kind == FRACTION else kind) for name, kind in kinds.items()])
         for line, chunk in self._chunks():
             table = self._read(chunk, line, schema).select(list(columns))
             yield from self._with_times(table, line, as_written).to_batches()

@@ -16,7 +16,7 @@ from hamlet.language.schema import Clock
 from hamlet.streams.clock import Times
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
-from hamlet.streams.sources import conditional_types, refuse_time, with_declared, words_of
+from hamlet.streams.sources import conditional_types, with_declared, words_of
 
 if TYPE_CHECKING:
     from hamlet.engine.where import Filter
@@ -67,30 +67,35 @@ class LiveChoice:
     def of(self, table: pa.Table, source: str) -> pa.Table:
         """The events of a table that are taken."""
         if self._since is not None or self._until is not None:
-            if self._times is None:
-                column = time_column_of(table.schema.names, self._column, source)
-                self._times = Times(column, self._unit, source)
-            table = _inside(self._times, table, self._since, self._until)
+            table = _inside(self._times_of(table, source), table, self._since, self._until)
         if self._where is None or not table.num_rows:
             return table
         words = words_of(self._where, table.schema.names)
         given = {each.name: each.type if each.name in words else pa.null() for each in table.schema}
-        types = {**(self._types if self.growing else {}), **given, **self._declared}
-        time = time_column_of(table.schema.names, self._column, source)
+        times = self._times_of(table, source)
+        time = times.column
+        moments = times.read(table.column(time)) if time in words else pa.nulls(table.num_rows, pa.int64())
+        types = {**(self._types if self.growing else {}), **given, **self._declared, time: moments.type}
         if self._filter is None or types != self._types:
-            refuse_time(self._where, time, self._declared)
             self._types, self._filter = types, self._filter_of(self._where, types, time)
-        arrays = {name: _cast(table.column(name), types[name]) for name in self._filter.columns if name in given}
-        asked = pa.table({time: pa.nulls(table.num_rows, pa.int64()), **arrays}).combine_chunks()
+        read = [name for name in self._filter.columns if name in given and name != time]
+        asked = pa.table({time: moments, **{name: _cast(table.column(name), types[name]) for name in read}})
+        asked = asked.combine_chunks()
         return table.filter(pa.chunked_array([self._filter.chosen(batch) for batch in asked.to_batches()]))
+
+    def _times_of(self, table: pa.Table, source: str) -> Times:
+        """What reads the times of all events."""
+        if self._times is None:
+            self._times = Times(time_column_of(table.schema.names, self._column, source), self._unit, source)
+        return self._times
 
     def _filter_of(self, condition: str, types: Mapping[str, pa.DataType], time: str) -> Filter:
         """A condition over columns of these types."""
         from hamlet.engine.where import Filter  # brings in the language of queries
 
-        found = pa.schema([(time, pa.int64()), *((name, kind) for name, kind in types.items() if name != time)])
-        schema = schema_of(found, SortKey(time), "", "s", closed=False)
-        return Filter(condition, with_declared(schema, self._declared), growing=self.growing)
+        schema = schema_of(pa.schema(list(types.items())), SortKey(time), "", self._unit, closed=False)
+        declared = {name: kind for name, kind in self._declared.items() if name != time}
+        return Filter(condition, with_declared(schema, declared), growing=self.growing)
 
     @property
     def clock(self) -> Clock | None:

@@ -66,7 +66,7 @@ def run(
     input_format : {'parquet', 'csv', 'json'}, optional
         The format of a file; by default its extension says.
     delimiter, bad_rows, missing_columns, where, since, until
-        As for `hamlet.run`; a condition speaks of columns other than the time.
+        As for `hamlet.run`.
     order_column : str, optional
         What orders events of one time; with it, events are sorted.
     progress : callable or bool, optional

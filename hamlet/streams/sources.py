@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.errors import DataError, OptionError, option
+from hamlet.errors import DataError
 from hamlet.frontend.time_column import TIME, time_column_in
 from hamlet.input.clocked import batch_of
 from hamlet.input.events import EventSource, Progress, SourceOptions, reader_of
@@ -108,9 +108,13 @@ class StreamEvents(EventSource):
 
     def ticks(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The times of a batch, which may have them as they are written."""
+        times = self.clocked(batch.select([self.schema.clock.column]))
+        return SortKey(self.schema.clock.column, source=self.name).columns_of(times)[0]
+
+    def clocked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch with times in place of how they are written."""
         clock = self.schema.clock
-        times = batch_of(batch.select([clock.column]), clock.column, clock.type, 0, self.name)
-        return SortKey(clock.column, source=self.name).columns_of(times)[0]
+        return batch_of(batch, clock.column, clock.type, 0, self.name) if clock.column in batch.schema.names else batch
 
 
 def open_stream(
@@ -136,7 +140,7 @@ def open_stream(
     inputs : sequence of ir.Stream
         What is read.
     where : str, optional
-        A condition over columns other than the time.
+        A condition over columns.
     since, until : optional
         The first time that counts, and the first that does not any more.
     time_column, input_format : str, optional
@@ -151,7 +155,7 @@ def open_stream(
     DataError
         If it cannot be read, or has no time column.
     OptionError
-        If the format of a file cannot be told, or the condition speaks of the time.
+        If the format of a file cannot be told.
     WorkloadError
         With every mistake of the condition.
     """
@@ -174,8 +178,6 @@ def open_stream(
         if leaf is not None and leaf.folders is not None:
             reader = leaf.folders.again(reader)
         schema = _schema_of(reader, key, time_unit, closed, inputs)
-        if isinstance(where, str):
-            refuse_time(where, key.time, read.declared)
         source = StreamEvents(reader, key, schema, inputs)
     events: EventSource = source if since is None and until is None else PeriodEvents(source, since, until)
     if where is None:
@@ -241,11 +243,12 @@ def conditional_types(inputs: Iterable[ir.Stream]) -> dict[str, pa.DataType]:
 
 
 def _schema_of(reader: Reader, key: SortKey, unit: str, closed: bool, inputs: Sequence[ir.Stream]) -> Schema:
-    """What conditions know of the columns: those of inputs are what these are."""
+    """What conditions know of the columns: those of inputs are what these are, but the times are times."""
     declared = {name: kind for name, kind in conditional_types(inputs).items() if name in reader.schema.names}
+    declared.pop(key.time, None)
     typed = pa.schema(
         [
-            field.with_type(declared[field.name]) if field.name in declared and field.name not in key.names else field
+            field.with_type(declared.get(field.name, field.type)) if field.name != key.order else field
             for field in reader.schema
         ]
     )
@@ -254,16 +257,10 @@ def _schema_of(reader: Reader, key: SortKey, unit: str, closed: bool, inputs: Se
 
 
 def with_declared(schema: Schema, declared: Mapping[str, pa.DataType]) -> Schema:
-    """A schema in which columns are what inputs say, a time column that is one of them, too."""
+    """A schema in which columns are what inputs say."""
     columns = {name: attribute_type(kind) for name, kind in declared.items() if name in schema.columns}
     kinds = {name: declared[name] for name in columns}
     return replace(schema, columns={**schema.columns, **columns}, arrow_types={**schema.arrow_types, **kinds})
-
-
-def refuse_time(condition: str, time: str, declared: Collection[str]) -> None:
-    """Raise OptionError where a condition speaks of the time and that is no input, since it may be a fraction."""
-    if time not in declared and time in words_of(condition, [time]):
-        raise OptionError(f"{option('where')} cannot speak of {time!r}, the time of a specification's events")
 
 
 def batches_of(source: EventSource, inputs: Sequence[ir.Stream]) -> Iterator[pa.RecordBatch]:

@@ -569,10 +569,6 @@ def test_events_of_a_pipe_are_chosen_as_those_of_a_file(
             given(monkeypatch, text.encode(), size)
             assert main([*common, *chosen, "--input", "-"]) == 0
             assert capfd.readouterr().out == expected, chosen
-    wrongs = [(["--order-column", "nope"], "nope")]
-    if "t.lola" in command:
-        wrongs.append((["--where", "time > 3"], "cannot speak of"))
-    for wrong, said in wrongs:
-        given(monkeypatch, text.encode())
-        assert main([*common, *wrong, "--input", "-"]) == 2
-        assert said in capfd.readouterr().err
+    given(monkeypatch, text.encode())
+    assert main([*common, "--order-column", "nope", "--input", "-"]) == 2
+    assert "nope" in capfd.readouterr().err

@@ -620,8 +620,52 @@ def test_where_needs_no_type_column_and_takes_fractions(
     assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [0.5, 2.75]
     assert main([*arguments, "b < 6"]) == 2
     assert "its columns are a, " in capsys.readouterr().err
-    assert main([*arguments, f"{time} < 6"]) == 2
-    assert "--where cannot speak of" in capsys.readouterr().err
+    assert main([*arguments, f"{time} > 0.5 AND {time} < 3"]) == 0
+    assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [2.75]
+
+
+@pytest.mark.parametrize("declared", ["", ", time: Float64", ", time: String"])
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "rows", "table"])
+@pytest.mark.parametrize(
+    ("times", "condition"),
+    [
+        ([1, 2, 3, 4], "time > 2"),
+        ([0.5, 1, 2.25, 3], "time > 1.5"),
+        ([f"2024-01-0{day}T10:00:00" for day in range(1, 5)], "time > '2024-01-02T10:00:00'"),
+        (["1", "2", "3", "4"], "time > 2"),
+    ],
+)
+def test_where_may_speak_of_the_time(
+    times: list[Any],
+    condition: str,
+    form: str,
+    declared: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Times are times there, also where the column is an input: in files, in what stands in memory, and in pipes."""
+    rows = [{"time": time, "a": place} for place, time in enumerate(times)]
+    if (isinstance(times[0], float) and "String" in declared) or ("2024" in str(times[0]) and "Float64" in declared):
+        return  # no values of that input
+    path = tmp_path / f"e.{form}"
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif form == "csv":
+        path.write_text("time,a\n" + "".join(f"{row['time']},{row['a']}\n" for row in rows))
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    text = f"input a: Int64{declared}\noutput b := a"
+    events = rows if form == "rows" else pa.Table.from_pylist(rows) if form == "table" else path
+    found = run(Specification.parse(text), events, True, where=condition)
+    assert [row["value"] for row in found.rows()] == [2, 3]
+    if form not in ("csv", "jsonl"):
+        return
+    with path.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        piped = ["--input", "-", "--input-format", form.removesuffix("l"), "--output", "-", "--values"]
+        assert main(["monitor", spec_file(tmp_path, text), *piped, "--where", condition]) == 0
+    assert [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()] == [2, 3]
 
 
 @pytest.mark.parametrize("source", ["file", "standard input"])
