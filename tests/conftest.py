@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import random
 import shutil
 import signal
 import sys
@@ -48,11 +50,18 @@ def _group(place: str) -> str:
 CONTINUOUS = ("test_spark_continuous.py", "test_spark_stream.py", "test_spark_kills.py", "test_policy_spark.py")
 
 
-def _is_left_for_later(item: pytest.Item) -> bool:
-    """Whether this combination of parameters is for `make test-full`; see `tests.effort`."""
-    mark = item.get_closest_marker("sampled")
-    callspec: Any = getattr(item, "callspec", None)
-    return mark is not None and not FULL and sum(callspec.indices.values()) % mark.args[0] != 0
+def _left_for_later(items: list[pytest.Item]) -> set[str]:
+    """The combinations of parameters that are for `make test-full` (`tests.effort`)."""
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and not FULL:
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    found: set[str] = set()
+    for function, several in functions.items():
+        (every,) = several[0].get_closest_marker("sampled").args  # type: ignore[union-attr]
+        more = len(several) - math.ceil(len(several) / every)
+        found |= {item.nodeid for item in random.Random(function).sample(several, more)}
+    return found
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -62,8 +71,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.spark)
             if _group(item.nodeid) == item.nodeid.partition("::")[0]:
                 pytest.exit(f"{item.nodeid} takes a session of Spark: its name, or its file's, has to say so", 4)
-    config.hook.pytest_deselected(items=[item for item in items if _is_left_for_later(item)])
-    items[:] = [item for item in items if not _is_left_for_later(item)]
+    later = _left_for_later(items)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in later])
+    items[:] = [item for item in items if item.nodeid not in later]
     items.sort(key=lambda item: (not _group(item.nodeid).endswith("jobs"), item.get_closest_marker("slow") is None))
 
 

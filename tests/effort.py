@@ -1,7 +1,7 @@
 """How many random cases tests draw: a share of them in `make test`, all of them in `make test-full`.
 
 A test that loops over seeds asks `share_of` how many. One with many combinations of parameters is marked
-`@pytest.mark.sampled(k)`: of its combinations one in k runs, so that each value of each parameter has its turn.
+`@pytest.mark.sampled(k)`: of its combinations one in k runs, always the same ones.
 """
 
 from __future__ import annotations

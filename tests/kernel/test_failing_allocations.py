@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.effort import FULL
+
 HERE = Path(__file__).parent
 
 
 @pytest.mark.skipif(sys.platform != "linux" or shutil.which("gcc") is None, reason="needs LD_PRELOAD and a compiler")
-@pytest.mark.parametrize(("stride", "more"), [(31, []), (97, ["--lasting"])])
+@pytest.mark.parametrize(("stride", "more"), [(31 if FULL else 93, []), (97 if FULL else 197, ["--lasting"])])
 def test_an_allocation_that_fails_is_an_error_and_no_crash(tmp_path: Path, stride: int, more: list[str]) -> None:
     library = tmp_path / "failing.so"
     source = HERE / "failing_allocations.c"

@@ -63,6 +63,7 @@ CHOICES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_files(spark: SparkSession, tmp_path: Path, choice: dict[str, Any]) -> None:
     """One file in small row groups, text, and folders that say the day."""
@@ -100,6 +101,7 @@ def test_folders_are_columns(spark: SparkSession, tmp_path: Path) -> None:
     assert [(row["day"], row["n"]) for row in read(tmp_path / "out", "q1", "parquet")] == expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["integers", "zoned", "plain", "dates"])
 def test_frames(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     """A DataFrame over files: the rows are right, and Spark is told what it need not read."""

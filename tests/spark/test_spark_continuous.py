@@ -174,6 +174,7 @@ def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation
     assert len(expected) > 5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("notation", ["query", "specification"])  # policies are read as specifications are
 def test_times_may_be_called_ts(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """Found by itself, at the first start and at the next."""
@@ -200,6 +201,7 @@ BAD = {
 
 
 # One reader serves all notations, and a start takes seconds: JSON lines are tried with one of them.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("notation", "form"), [*((each, "csv") for each in NOTATIONS), ("policy", "jsonl")])
 def test_a_bad_file_stops_a_job_and_loses_nothing(
     store: SparkSession, tmp_path: Path, notation: str, form: str, capsys: pytest.CaptureFixture[str]
@@ -318,6 +320,7 @@ def test_strings_of_a_signature_are_text_in_a_job_too(tmp_path: Path, monkeypatc
     assert schema.field("u").type == pa.string()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_the_checkpoint_is_one_jobs_and_whole(
     store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]
@@ -342,6 +345,7 @@ def test_the_checkpoint_is_one_jobs_and_whole(
     assert "0.csv has changed since it was read" in capsys.readouterr().err
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("notation", EVERY)
 def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """It knows what was probably not meant, as far as its queries have come."""
@@ -415,6 +419,7 @@ def sliced(tmp_path: Path, notation: str, slices: int, *more: str, loud: bool = 
     assert main(arguments) == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("notation", ["query", "policy", "specification"])
 def test_another_number_of_slices_goes_on(
     store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]

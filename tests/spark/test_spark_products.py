@@ -89,6 +89,7 @@ def through_tasks(case: Case, count: int, seed: int, **extra: Any) -> list[dict[
     return [row for _, rows in shown for row in query_results([rows], compiled.schema.clock).rows()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("features", FEATURES)
 def test_tasks_of_time_ranges_give_the_rows_of_one_process(features: str) -> None:
     """Ranges may have a time in common, whose events meet."""
@@ -281,6 +282,7 @@ def test_submit_sends_maps(
     check_files(tmp_path / "out", workload, expected, floats=numbers == "float")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("lazy", [False, True])
 def test_a_frame_whose_partitions_are_ranges(spark: SparkSession, events: pa.Table, tmp_path: Path, lazy: bool) -> None:
     folder = files(tmp_path / "in", anywhere(events, 3, random.Random(4)))

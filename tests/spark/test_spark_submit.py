@@ -265,6 +265,7 @@ def test_where_does_not_hide_an_event_without_time(spark: SparkSession, tmp_path
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_failed_job_leaves_nothing(spark: SparkSession, tmp_path: Path, overwrite: bool) -> None:
     out = tmp_path / "out"
@@ -346,6 +347,7 @@ BURSTS = """
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("balance", [False, True])
 def test_a_trace_of_all_tasks(spark: SparkSession, tmp_path: Path, balance: bool) -> None:
     """A file per task; together the records of one process, but for the order."""
