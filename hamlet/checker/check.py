@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hamlet.checker.errors import EvidenceError
+from hamlet.errors import HamletError
 
 
 def check(work: str, events: Any, evidence: Any, *, signature: str | None = None, **options: Any) -> None:
@@ -32,18 +33,21 @@ def check(work: str, events: Any, evidence: Any, *, signature: str | None = None
 
     data: Mapping[str, Any] = getattr(evidence, "data", evidence)
     kind = data.get("kind") if isinstance(data, Mapping) else None
+    checker: Any
     if kind == "proof":
-        negate = options.pop("negate", False)
+        how = [options.pop("negate", False)]
         checker = policy_checker(work, signature or "", events, bool(data.get("open_end", False)), options)
-        checker.check(data, negate)
-        return
-    if kind == "trends":
-        trend_checker(work, events, data, options).check(data)
-        return
-    if kind == "value":
-        value_checker(work, events, options).check(data)
-        return
-    if kind == "match":
-        match_checker(work, events, data, options).check(data)
-        return
-    raise EvidenceError(f"evidence of the kind {kind!r} is unknown")
+    elif kind == "trends":
+        how, checker = [], trend_checker(work, events, data, options)
+    elif kind == "value":
+        how, checker = [], value_checker(work, events, options)
+    elif kind == "match":
+        how, checker = [], match_checker(work, events, data, options)
+    else:
+        raise EvidenceError(f"evidence of the kind {kind!r} is unknown")
+    try:
+        checker.check(data, *how)
+    except EvidenceError:
+        raise
+    except (HamletError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise EvidenceError(f"the evidence cannot be read: {error}") from error

@@ -43,8 +43,9 @@ def value_of(text: str, row: Mapping[str, Any]) -> Any:
 def compared(left: Any, right: Any) -> int:
     """-1, 0 or 1 for two values of one kind; NaN is the greatest, and equal to itself."""
     left, right = _alike(left, right)
-    if isinstance(left, float) and isinstance(right, float) and (math.isnan(left) or math.isnan(right)):
-        return math.isnan(left) - math.isnan(right)
+    no_number = [isinstance(each, float) and math.isnan(each) for each in (left, right)]
+    if any(no_number):
+        return no_number[0] - no_number[1]
     try:
         return int(left > right) - int(left < right)
     except TypeError:

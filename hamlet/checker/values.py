@@ -103,9 +103,11 @@ class Checker:
             name, parameters, because = told["stream"], told["parameters"], told["because"]
             at, time, value = told["at"], told["time"], told["value"]
             stream = self._stream(name)
-            below = [nodes[each] for each in because if 0 <= each < place]
+            below = [nodes[each] for each in because if type(each) is int and 0 <= each < place]
             times = [nanoseconds_of(each, self._clock) for each in (time if isinstance(time, list) else [time] * 2)]
             places = at if isinstance(at, list) else [at, at]
+            if any(each is not None and type(each) is not int for each in places):
+                raise ValueError("at is the place of an event, or null")
             ends = [
                 (when, _LATE if where is None or self.times[where] != when else where)
                 for when, where in zip(times, places, strict=True)
@@ -123,7 +125,7 @@ class Checker:
         return Node((stream.id, arguments), ends[0], ends[1], typed(value, stream.type), below)
 
     def _stream(self, name: Any) -> ir.Stream:
-        if isinstance(name, int) and not isinstance(name, bool):
+        if type(name) is int and name >= 0:
             return self._triggers[name]
         return next(each for each in self.program.streams if each.name == name and each.kind is not ir.Kind.TRIGGER)
 

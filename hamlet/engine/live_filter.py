@@ -47,6 +47,10 @@ class LiveFilter:
         self._fields: dict[str, pa.DataType] = {}
         self._filter: Filter | None = None
 
+    def may_read(self, name: str) -> bool:
+        """Whether the condition may speak of a column."""
+        return self._where is not None and name in self._where
+
     def of(self, table: pa.Table) -> pa.Table:
         """The events of a table that are taken."""
         fields = {each.name: each.type for each in table.schema}

@@ -66,6 +66,8 @@ class Arrivals:
 
     Attributes
     ----------
+    wanted : tuple of str
+        The columns that are read.
     buffer : ReorderBuffer
     promise : Promise or None
         A time given before the first event, which says in what unit it is.
@@ -85,6 +87,7 @@ class Arrivals:
         self.promise: Promise | None = None
         self._time_column = options.time_column
         self._key = SortKey(options.time_column, options.order_column)
+        self.wanted = wanted
         self._intake = Intake(options, wanted, wide_integers, durations)
         self.buffer = ReorderBuffer(self._key, lateness, late, counted=counted)
 

@@ -108,7 +108,16 @@ class MonitorTenant:
     def parser(self, form: str, name: str) -> JsonLines | CsvLines:
         """A reader of lines."""
         self._reads_lines(form)
-        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._named)
+        if form == "json":
+            return JsonLines(self.known)
+        return CsvLines(self.known, name, self._delimiter, self._named, self._may_read)
+
+    def _may_read(self, name: str) -> bool:
+        """Whether somebody may read a column."""
+        if self.monitor is None or not hasattr(self.monitor, "_arrivals"):
+            return True
+        wanted = name in self.monitor._arrivals.wanted
+        return wanted or (self._chosen is not None and self._chosen.may_read(name))
 
     def _reads_lines(self, form: str) -> None:
         """Lines of a form will come: those of JSON may bring further columns at any time."""

@@ -66,6 +66,9 @@ class Stop:
         if threading.current_thread() is not threading.main_thread():
             yield self
             return
+        import pyarrow as pa
+
+        pa.enable_signal_handlers(False)  # or Ctrl-C ends what Arrow reads just then with an error of its own
         heard, wakes = os.pipe()
         os.set_blocking(wakes, False)
         before = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
@@ -79,6 +82,7 @@ class Stop:
             for each, handler in handlers.items():
                 signal.signal(each, handler)
             signal.set_wakeup_fd(before)
+            pa.enable_signal_handlers(True)
             os.close(wakes)  # the listener reads the end of the pipe
             listener.join()
             os.close(heard)

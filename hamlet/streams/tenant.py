@@ -292,6 +292,9 @@ class _CsvEvents(Lines):
             table = self._read(block, {**self._types, **self._learnt})
         except pa.ArrowException as error:
             table = self._read_wider(block, without_place(str(error), self._names or ()))
+        for name in self._more:
+            if pa.types.is_binary(table.schema.field(name).type):
+                raise BadLineError(f"column {name!r} is not UTF-8 text")
         self._known |= {name: table.schema.field(name).type for name in self._more}
         table = pa.Table.from_batches([with_nulls(each, NULLS[1:]) for each in in_batches(table)], table.schema)
         times = table.column(self._time)

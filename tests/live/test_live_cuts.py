@@ -80,6 +80,16 @@ def test_lines_one_by_one(seed: int) -> None:
         assert together == apart, lines
 
 
+def test_times_that_are_text_beside_long_integers() -> None:
+    """Each line is looked at by itself then, and its time is text as those before."""
+    lines = lines_of("json", [{"time": str(at), "type": "A", "v": 2**62 + at} for at in range(3)])
+    apart = read("json", lines)
+    assert apart == read("json", ["".join(lines)])
+    assert [row[2] for row in apart] == [2**62, 2**62 + 1, 2**62 + 2]
+    lines[2] = lines[2].replace('"2"', "2")
+    assert read("json", lines) == "'time' is 2, and text in the lines before"
+
+
 @pytest.mark.parametrize("form", ["json", "csv"])
 def test_a_fraction_after_whole_seconds(form: str) -> None:
     """A clock that leaves a fraction of zero out is one clock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from hamlet.cli import main
 from hamlet.cli.interrupt import heard_at_once
@@ -329,6 +331,19 @@ def test_signals_are_heard_beyond_a_thousand_descriptors(monkeypatch: pytest.Mon
         with heard_at_once():
             os.kill(os.getpid(), signal.SIGINT)
             until(lambda: bool(said))
+
+
+def test_a_stop_while_arrow_reads() -> None:
+    class Interrupted(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            if self.tell() and stop.signal is None:
+                signal.raise_signal(signal.SIGINT)
+            return super().read(size)
+
+    options = csv.ReadOptions(block_size=1000, use_threads=False)
+    with Stop().listening() as stop:
+        assert csv.read_csv(Interrupted(b"x\n" + b"1\n" * 10_000), options).num_rows == 10_000
+        assert stop.signal is signal.SIGINT
 
 
 def test_a_second_signal_ends_at_once(folder: Path) -> None:

@@ -193,18 +193,29 @@ def test_a_column_of_row_patterns_that_comes_later_is_null_until_then(
 
 
 @pytest.mark.parametrize("task", ["policy csv", "query csv", "specification csv"])
-@pytest.mark.parametrize("source", ["e.csv", "-"])
-def test_a_condition_over_a_column_that_is_no_text(
-    task: str, source: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_column_that_is_no_text(
+    task: str, size: int, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It was unknown for every event, and all were left out."""
+    """A condition over it was unknown for every event; it matters only to whom reads it, however lines are cut."""
     arguments, head, line = TASKS[task]
-    data = head.replace(b"\n", b",k\n") + (line % (1, 1)).replace(b"\n", b",a\n")
-    data += (line % (2, 2)).replace(b"\n", b",\xff\n")
+    ends = (b",a\n", b",\xff\n", b",a\n")
+    lines = [(line % (at, at)).replace(b"\n", end) for at, end in enumerate(ends, 1)]
+    data = head.replace(b"\n", b",k\n") + b"".join(lines)
     (folder / "e.csv").write_bytes(data)
-    given(monkeypatch, data)
-    assert main([*arguments, "--input", source, "--output", "-", "--where", "k = 'a'"]) == 2
+    condition = ["--where", "k = 'a'"]
+    assert main([*arguments, "--input", "e.csv", "--output", "-", *condition]) == 2
     assert "--where: column 'k' has the type binary, which no attribute can have" in capfd.readouterr().err
+    for options, code, rows, said in (
+        ([], 0, 3, "3 events"),
+        (condition, 2, 1, "standard input:3: column 'k'"),
+        ([*condition, "--bad-rows", "drop"], 0, 2, "1 bad rows: standard input:3: column 'k'"),
+    ):
+        given(monkeypatch, data, size)
+        assert main([*arguments, "--input", "-", "--output", "-", *options]) == code
+        out, err = capfd.readouterr()
+        assert said in err
+        assert len(out.splitlines()) in ({rows} if code == 0 else {rows - 1, rows})
 
 
 def test_an_empty_pipe_is_a_stream_without_events(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -44,6 +45,33 @@ def test_every_row_has_its_match() -> None:
     assert data["conditions"][2] == {"PREV(price)": 5, "LAST(d.price)": 5, "price": 6}
     with pytest.raises(OptionError, match="2 rows match"):
         results.why({"symbol": "A"})
+
+
+JUNK: tuple[Any, ...] = (None, True, -1, 2**70, float("nan"), "x", "inf", [], [[]], {}, {"in": []})
+
+
+def test_junk_in_evidence_is_told() -> None:
+    """No number but the right one is accepted, and whatever else stands somewhere is no crash of the checker."""
+    data = json.loads(hamlet.sql(TEXT, {"ticks": TICKS}).why({"since": 6}).json())
+    for name in ("row", "partition", "rows", "holds", "conditions", "clause", "skipped_to"):
+        for junk in JUNK:
+            if junk != data.get(name):
+                with contextlib.suppress(EvidenceError):
+                    check(TEXT, {"ticks": TICKS}, {**data, name: junk})
+    for name in ("n", "since"):
+        for junk in JUNK:
+            with pytest.raises(EvidenceError):
+                check(TEXT, {"ticks": TICKS}, {**data, "row": {**data["row"], name: junk}})
+
+
+def test_no_number_among_doubles() -> None:
+    """NaN is above all numbers of the host, integers among them."""
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES a.ts AS since PATTERN (a) DEFINE a AS x > 3)"
+    events = [{"ts": at, "x": x} for at, x in enumerate((1.5, float("nan"), 4.5))]
+    results = hamlet.sql(text, {"t": events})
+    assert [row["since"] for row in results.rows()] == [1, 2]
+    for row in results.rows():
+        check(text, {"t": events}, results.why(row))
 
 
 def test_rows_at_which_no_match_begins() -> None:

@@ -44,6 +44,22 @@ def test_every_row_has_its_values() -> None:
     ]
 
 
+def test_junk_in_evidence_is_told() -> None:
+    """Whatever stands somewhere is no crash of the checker."""
+    data = json.loads(run(Specification.parse(TEXT), EVENTS, values=True).why({"trigger": "jump"}).json())
+    junk: tuple[Any, ...] = (True, -1, 1, 2**70, float("nan"), "x", "inf", [[]], {"in": []})
+    for place, node in enumerate(data["nodes"]):
+        for name in node:
+            for value in (each for each in junk if each != node[name] or each is True):
+                nodes = [*data["nodes"][:place], {**node, name: value}, *data["nodes"][place + 1 :]]
+                with pytest.raises(EvidenceError):
+                    check(TEXT, EVENTS, {**data, "nodes": nodes})
+    for name in ("time", "trigger"):
+        for value in junk:
+            with pytest.raises(EvidenceError):
+                check(TEXT, EVENTS, {**data, "row": {**data["row"], name: value}})
+
+
 def test_an_instance_that_is_gone_takes_its_values_with_it() -> None:
     text = """input i: String
 output s(p: String) spawn with i eval @i when i = p with 1.5 close @i when (true || i[-1].defaults(to: "z") = p)

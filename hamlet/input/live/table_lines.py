@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -141,10 +141,11 @@ class Columns:
         return pa.int64() if is_coded else pa.string()
 
     def in_json(self) -> dict[str, pa.DataType]:
-        """The known types as JSON has them, where event types may be integers, which are taken as their digits."""
-        if self.types.get(self.type_column) != pa.string() or self.coded is False:
-            return self.types
-        return {**self.types, self.type_column: pa.int64() if self.coded else pa.null()}
+        """The known types as JSON has them: times may be text, and event types integers, taken as their digits."""
+        types = {**self.types, self.key.time: pa.string()} if self.written else self.types
+        if types.get(self.type_column) != pa.string() or self.coded is False:
+            return types
+        return {**types, self.type_column: pa.int64() if self.coded else pa.null()}
 
     def check(self, table: pa.Table) -> None:
         """Raise BadLineError where an event has no time, or one of another kind."""
@@ -330,13 +331,21 @@ class CsvLines(Lines):
         By default the header tells.
     names : sequence of str, optional
         The columns, where no header comes.
+    may_read : callable
+        Whether somebody may read a column; in others may be what is no text in UTF-8.
     """
 
     closed = True
 
     def __init__(
-        self, columns: Columns, name: str, delimiter: str | None = None, names: Sequence[str] | None = None
+        self,
+        columns: Columns,
+        name: str,
+        delimiter: str | None = None,
+        names: Sequence[str] | None = None,
+        may_read: Callable[[str], bool] = lambda _: True,
     ) -> None:
+        self._may_read = may_read
         self._columns = columns
         self._name = name
         self._asked = delimiter
@@ -407,6 +416,9 @@ class CsvLines(Lines):
             given = found.schema.field(name).type
             if name == self._columns.key.time and pa.types.is_integer(kind) and pa.types.is_floating(given):
                 raise BadLineError(f"{name!r} has a fraction, and no time before has one; {ALIKE}")
+            if pa.types.is_binary(given):
+                wide[name] = given
+                continue
             if pa.types.is_timestamp(kind) and pa.types.is_timestamp(given) and given.unit == "ns" != kind.unit:
                 raise self._columns.finer(name, kind)
             other = widen(kind, given)
@@ -438,6 +450,8 @@ class CsvLines(Lines):
             if has_plus and field.name not in types and pa.types.is_floating(kind):
                 with suppress(pa.ArrowInvalid):
                     return self._read(block, {**types, field.name: pa.int64()})
+            if pa.types.is_binary(kind) and self._may_read(field.name):
+                raise BadLineError(f"column {field.name!r} is not UTF-8 text")
             if field.name not in types and pa.types.is_timestamp(kind):
                 table = table.set_column(place, field.name, self._columns.lasting(field.name, table.column(place)))
                 continue
