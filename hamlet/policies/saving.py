@@ -92,8 +92,9 @@ def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
     for field in () if held is None else held.schema:
         wider = widen_clocks(known.get(field.name, pa.null()), field.type)
         known[field.name] = field.type if wider is None else wider
-    if monitor._schema.coded is not None:
-        known[monitor._schema.type_column] = pa.int64() if monitor._schema.coded else pa.string()
+    types, coded = monitor._schema.type_column, monitor._schema.coded
+    if coded is not None and coded is not coded_in(pa.schema(list(known.items())), types):
+        known[types] = pa.int64() if coded else pa.string()
     empty = pa.schema(list(known.items())).empty_table()
     return [monitor._schema.closed, [[name, blobs.array(empty.column(name))] for name in empty.column_names]]
 

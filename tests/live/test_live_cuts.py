@@ -134,6 +134,6 @@ def test_nanoseconds_after_microseconds(form: str) -> None:
 
 def test_a_header_without_the_event_types() -> None:
     """A file of such lines is an error, too; that no type ever occurs would be a note only."""
-    for header in (b"time,kind\n", b"time, type\n"):
+    for header in (b"time,kind\n", b"time,type_\n"):
         with pytest.raises(DataError, match=r"^input: there is no type column 'type'"):
             CsvLines(Columns(SortKey("time"), "type"), "input").begin(header)

@@ -486,6 +486,23 @@ def test_copies_go_on_alone(notation: Notation) -> None:
     assert by_text(rows + monitor.push(events[20:]) + monitor.close()) == by_text(whole(notation))
 
 
+TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string()))
+
+
+@each_notation
+@pytest.mark.parametrize("kind", TEXTS, ids=str)
+def test_text_of_every_type_of_arrow_is_saved(notation: Notation, kind: pa.DataType) -> None:
+    """Events that wait are kept as they came."""
+    events = notation.events()
+    table = pa.Table.from_pylist(events)
+    columns = [column.cast(kind) if column.type == pa.string() else column for column in table.columns]
+    table = pa.table(columns, table.column_names)
+    monitor = notation.make(notation.text, lateness=5)
+    rows = monitor.push(table.slice(0, 20))
+    twin = type(monitor).restore(notation.text, monitor.save())  # type: ignore[attr-defined]
+    assert by_text(rows + twin.push(table.slice(20)) + twin.close()) == by_text(whole(notation))
+
+
 # ------------------------------------------------------------------------------------------------ what is kept, said
 
 
