@@ -148,6 +148,11 @@ def told_better(problem: str, line: int | None = None) -> str:
     return f"{uneven_row(count, names, text)}\nhint: {hint}"
 
 
+def without_drop(said: str) -> str:
+    """What is said of a bad row, for whoever has no option to leave it out."""
+    return said.split(f"\nhint: {option('bad_rows', 'drop')}")[0]
+
+
 @dataclass
 class Dropped:
     """Rows that were left out.

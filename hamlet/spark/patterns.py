@@ -28,13 +28,15 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from hamlet.errors import DataError, OptionError, Span, UnsupportedError, WorkloadError
 from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
-from hamlet.input.file_form import FileForm
+from hamlet.input.file_form import FileForm, without_drop
 from hamlet.input.files import event_files, matching, may_contain, open_path
+from hamlet.input.files_protocol import Reader
 from hamlet.input.folder import columns_of
 from hamlet.input.formats import format_of
 from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
+from hamlet.input.widening import merged_schema
 from hamlet.output.place import folder_name, staged
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
@@ -363,7 +365,7 @@ def _read(
     if len(formats) > 1:
         raise DataError(f"{paths[0]} and other files of one table have several formats; give files of one format")
     listed = [path if place is None else str(place.absolute()) for place, path in zip(places, paths, strict=True)]
-    is_csv = formats == {"csv"}
+    is_csv, is_parquet = formats == {"csv"}, formats == {"parquet"}
     reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True)
     if is_csv:
         elsewhere = "\t" if known[0].suffix == ".tsv" else ","
@@ -373,9 +375,13 @@ def _read(
             sep=form.of(files[0]) if files else form.delimiter or elsewhere,
             multiLine=any(may_contain(each, b'"') for each in files),
         )
-    if len(files) < 2 or None in places:
+    if None in places:
         return reader.load(listed)
-    opened = [open_path(each, SortKey(""), "", input_format, form) for each in files]
+    opened = _opened(files, input_format, form)
+    if not is_parquet:
+        merged_schema([(each.name, each.schema) for each in opened])
+    if len(files) < 2:
+        return reader.load(listed)
     names = filter(reads, dict.fromkeys(name for each in opened for name in each.schema.names))
     for file, column in lacking(map(columns_of, opened), list(names), form.missing_columns):
         rows = next(each.rows for each in opened if each.name == file.name)
@@ -385,6 +391,20 @@ def _read(
         alike.setdefault(tuple(one.schema.names), []).append(str(Path(one.name).absolute()))
     frames = [reader.load(group) for group in alike.values()]
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+
+
+def _opened(files: Sequence[Path], input_format: str | None, form: FileForm) -> list[Reader]:
+    """Files as other jobs read them: of text Spark by itself leaves out what it cannot read, and says nothing.
+
+    Raises
+    ------
+    DataError
+        With file and line, at what is no row.
+    """
+    try:
+        return [open_path(each, SortKey(""), "", input_format, form) for each in files]
+    except DataError as error:
+        raise DataError(without_drop(str(error))) from None
 
 
 class _Text:

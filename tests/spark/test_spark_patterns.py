@@ -161,6 +161,28 @@ def test_fields_of_csv_are_separated_as_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
+def test_text_that_is_bad_is_told_as_in_process(tmp_path: Path) -> None:
+    """Spark by itself gives NULL for what it cannot read, of which nobody hears."""
+    text = f"SELECT * FROM ticks MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n {RISES})"
+    for name, lines, said in (
+        ("a.jsonl", '{"ts": 1, "price": 2}\n{"ts": 2, "price"\n', r"a\.jsonl:2: the line is no JSON"),
+        ("b.jsonl", '{"ts": 1, "price": 2}\n{"ts": 2, "price": "x"}\n', r"b\.jsonl:2: attribute 'price' is \"x\""),
+        ("c.jsonl", f'{{"ts": 1, "price": {2**64}}}\n', r"c\.jsonl:1: attribute 'price' holds an integer of 65 bits"),
+        ("d.csv", "ts,price\n1,2\n2,3,4\n", r"d\.csv:3: 3 fields in place of 2, '2,3,4'$"),
+        ("e.csv", "ts,price\n1,2\n2\n", r"e\.csv:3: 1 field in place of 2, '2'$"),
+    ):
+        (tmp_path / name).write_text(lines)
+        with pytest.raises(DataError, match=said):
+            hamlet.sql(text, {"ticks": tmp_path / name}, dialect="spark")
+        with pytest.raises(DataError, match=said):
+            hamlet.spark.submit(text, str(tmp_path / name), str(tmp_path / "out"))
+    (tmp_path / "b.jsonl").write_text('{"ts": 1, "price": "x"}\n')
+    (tmp_path / "a.jsonl").write_text('{"ts": 1, "price": 2}\n')
+    with pytest.raises(DataError, match=r"column 'price' is .*; one column must have one type"):
+        hamlet.spark.submit(text, str(tmp_path / "[ab].jsonl"), str(tmp_path / "out"))
+
+
+@pytest.mark.usefixtures("spark")
 def test_values_of_csv_are_those_in_process(tmp_path: Path) -> None:
     times = [datetime.datetime(2024, 3, 5, 10, minute) for minute in range(3)]
     names = ['"a ""b"";\nc"', '"d\\"', "e"]

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError, similar_file
 from hamlet.input.csvfile import NULLS
-from hamlet.input.file_form import FileForm
+from hamlet.input.file_form import FileForm, without_drop
 from hamlet.input.files import event_files, matching, may_contain, open_path, open_paths, refuse_urls
 from hamlet.input.folder import Folder
 from hamlet.input.folder import lacking as absent_columns
@@ -518,7 +518,7 @@ def _raise_bad_row(path: str) -> None:
     try:
         open_path(Path(path), SortKey(""), "")
     except DataError as error:
-        raise DataError(str(error).split("\nhint: --")[0]) from None
+        raise DataError(without_drop(str(error))) from None
 
 
 def _listed(types: Mapping[str, str]) -> str:
