@@ -23,7 +23,7 @@ from hamlet.spark.checkpoint import FilesRead, is_begun, kept_columns, owned
 from hamlet.spark.continuous import OBSERVED, PROVIDER, ROCKSDB, Sink, Written, closed
 from hamlet.spark.events import Reading
 from hamlet.spark.frames import Events
-from hamlet.spark.input import arriving, local_output, local_path
+from hamlet.spark.input import arriving, begun_files, local_output, local_path
 from hamlet.spark.options import Follow
 from hamlet.spark.scaling import (
     CELLS_PER_SLICE,
@@ -222,7 +222,7 @@ def follow(
     path = followed_folder(source)
 
     def opened(checkpoint: str) -> Prepare:
-        known = kept_columns(checkpoint, lambda: columns(reading.open(event_files(path)[0])))
+        known = kept_columns(checkpoint, lambda: columns(reading.open(event_files(begun_files(path)[0])[0])))
         settled = replace(reading, key=replace(reading.key, time=known.names[0]))
 
         def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
 from hamlet.input.durations import with_durations
-from hamlet.input.files import key_of, leaves, open_paths
+from hamlet.input.files import event_files, key_of, leaves, open_paths
 from hamlet.input.folder import Folder, lacking
 from hamlet.input.formats import format_of
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
@@ -51,7 +51,7 @@ from hamlet.spark.events import Reading, read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of, plain_in_spark
 from hamlet.spark.layers import is_layered
 from hamlet.spark.look import Choice
-from hamlet.spark.options import QueryJob
+from hamlet.spark.options import Follow, QueryJob
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
 from hamlet.spark.told import Telling, left_out
@@ -192,7 +192,8 @@ class LocalFiles:
     def __init__(self, paths: Sequence[Path], workload: Workload, job: QueryJob) -> None:
         input_format, form, choice = job.input_format, job.form, job.choice
         key = SortKey(job.run.time_column, job.run.order_column)
-        reader = open_paths(paths, key, job.run.type_column, input_format, form)
+        known = begun_files(paths[0]) if isinstance(job, Follow) and len(paths) == 1 else paths
+        reader = open_paths(known, key, job.run.type_column, input_format, form)
         self._given, self._key = list(paths), key_of(reader, key)
         self._options = options = replace(job.run, time_column=self._key.time)
         self._files = list(leaves(reader))
@@ -342,6 +343,13 @@ def arriving(
     schema, arrow = carried(with_durations(known.empty_table(), reading.durations).schema)
     read = partial(read_arrivals, reading, partial(left_out, telling), known, arrow, frozenset(skip))
     return mapped(followed_paths(spark, folder, files), read, schema)
+
+
+def begun_files(followed: Path) -> Sequence[Path]:
+    """What to learn of a folder that is followed: itself, or its files without empty ones, which Spark leaves out."""
+    files = event_files(followed) if followed.is_dir() else [followed]
+    begun = [each for each in files if each.stat().st_size]
+    return begun if 0 < len(begun) < len(files) else [followed]
 
 
 def followed_paths(spark: SparkSession, folder: Path, files: int | None) -> DataFrame:

@@ -175,6 +175,20 @@ def test_rows_are_those_of_a_batch(store: SparkSession, tmp_path: Path, notation
 
 
 @pytest.mark.sampled(2)
+@pytest.mark.parametrize("notation", ["query", "patterns"])  # the others are read as patterns are
+def test_empty_files_hold_no_events(store: SparkSession, tmp_path: Path, notation: str) -> None:
+    """As in pipes; Spark does not read them, wherever they stand among others."""
+    assert store is not None
+    table = drawn(7)
+    rows = table.to_pylist()
+    for number, text in enumerate(("", lines(rows[:70]), "", lines(rows[70:]))):
+        put(tmp_path / "in", f"{number}.jsonl", text)
+    assert main(command(tmp_path, notation)) == 0
+    expected = decided(notation, table)
+    assert [row for row in written(tmp_path / "out") if str(END) not in row] == expected
+    assert expected
+
+
 @pytest.mark.parametrize("notation", ["query", "specification"])  # policies are read as specifications are
 def test_times_may_be_called_ts(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """Found by itself, at the first start and at the next."""
