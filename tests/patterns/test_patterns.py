@@ -1012,3 +1012,21 @@ def test_rows_in_the_order_of_numbers_that_are_text_are_told(tmp_path: Path) -> 
         found = hamlet.sql(f"SELECT * FROM t MATCH_RECOGNIZE ({clause})", {"t": path})
         assert list(found.warnings) == notes
         assert [row["v"] for row in found.rows()] == ([0, 1] if len(times) == 2 else [1, 0, 2])
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_evidence_has_all_columns_of_files(ending: str, tmp_path: Path) -> None:
+    """Those too that the statement does not read and that some file lacks."""
+    rows = [{"ts": ts, "v": ts % 3, "other": f"x{ts}" if ts < 3 else None} for ts in range(6)]
+    for name, part, columns in (("a", rows[:3], 3), ("b", rows[3:], 2)):
+        listed = [dict(list(row.items())[:columns]) for row in part]
+        lines = [",".join(map(str, row.values())) for row in listed]
+        text = [json.dumps(row) for row in listed] if ending == "jsonl" else [",".join(listed[0]), *lines]
+        (tmp_path / f"{name}.{ending}").write_text("\n".join(text) + "\n")
+    clause = "ORDER BY ts MEASURES FIRST(a.ts) AS s PATTERN (a b) DEFINE b AS v > PREV(v)"
+    text = f"SELECT * FROM t MATCH_RECOGNIZE ({clause})"
+    found = hamlet.sql(text, {"t": tmp_path})
+    assert list(found.warnings) == []
+    evidence = found.why(found.rows()[0])
+    assert [row["event"] for row in evidence.data["rows"]] == rows[:2]
+    hamlet.checker.check(text, {"t": rows}, evidence)

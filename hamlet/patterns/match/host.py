@@ -11,7 +11,7 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -293,13 +293,14 @@ class Host:
     def _register_json(self, name: str, paths: Sequence[Path]) -> None:
         """Read files of JSON as other notations do: to the host a value of another kind makes all of a column JSON."""
         reader = open_paths(paths, SortKey(""), "", None, FileForm(missing_columns=self._missing))
-        columns = list(filter(self._reads, reader.schema.names)) or reader.schema.names
+        columns, known = reader.schema.names, f"__hamlet_lines_{name}"
+        batches: Iterable[pa.RecordBatch] = reader.batches(columns)
         if isinstance(reader, Folder):
-            reader.look(columns)
+            reader.look(list(filter(self._reads, columns)))
+            some = [each for each in reader.readers if each.schema.names]
+            batches = (batch for each in some for batch in reader.rows_of(each, columns))
         self.notes += absent_columns(reader)
-        known, schema = f"__hamlet_lines_{name}", pa.schema([reader.schema.field(each) for each in columns])
-        batches = [] if self._empty else reader.batches(columns)
-        self._give(name, known, pa.RecordBatchReader.from_batches(schema, batches))
+        self._give(name, known, pa.RecordBatchReader.from_batches(reader.schema, () if self._empty else batches))
         self.execute(f"CREATE TABLE {quoted(f'{known}_read')} AS FROM {quoted(known)}")
         self.connection.unregister(known)
         self.execute(f"CREATE VIEW {quoted(name)} AS FROM {quoted(f'{known}_read')}")
