@@ -14,8 +14,7 @@ BIN := .venv/bin
 DEMO := build/demo
 DEBUG := build/debug
 KERNELS := $(shell find hamlet optimizer bench/baselines -name '*.p[yx][xd]' -o -name '*.h')
-# One more than there are cores: tests wait for processes, Spark among them.
-WORKERS ?= $(shell expr $$(nproc) + 1)
+WORKERS ?= auto
 # Spark finds the Java that we found. Two steps, since `export X="$(false)"` would hide the failure.
 WITH_JAVA := java_home="$$(tools/prepare java)"; export JAVA_HOME="$$java_home";
 
