@@ -116,7 +116,8 @@ def drive(
                 if saves.ended:
                     _say(f"the run of the checkpoint {live.checkpoint} has come to its end; nothing is left to be read")
                     return 0, 0
-                tenants = list(made(iter(saves.states)))
+                asked, tenants = tenants, list(made(iter(saves.states)))
+                saves.refuse_other_options(asked, tenants)
         sources = sources_of(source, live, lines)
         for each in sources:
             stack.callback(each.close)

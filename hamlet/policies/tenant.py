@@ -22,7 +22,7 @@ from hamlet.policies.analysis.bare_bounds import bare_bounds
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.lines import LogLines, PointOrder
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.logs.source import of_commands, points_of_a_log, types_of
+from hamlet.policies.logs.source import choice_of_a_log, of_commands, points_of_a_log, types_of
 from hamlet.policies.monitor import Monitor
 from hamlet.policies.rows import first_row
 from hamlet.policies.runner import PolicyRunner
@@ -130,7 +130,7 @@ class PolicyTenant(MonitorTenant):
         if self.monitor.options.time_points == "event":
             raise DataError(f"{name}: {points_of_a_log()}")
         if self._chosen is not None:
-            raise DataError(f"{name}: a log of MonPoly has no columns that --where could read; put it in the policy")
+            raise DataError(f"{name}: {choice_of_a_log()}")
         signature = self._policies[0].signature
         lines = LogLines(name, types_of(signature), wanted=self.monitor._runner.predicates, **self._reading)
         self._logs.append(lines)

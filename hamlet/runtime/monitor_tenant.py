@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hamlet.errors import DataError
@@ -12,6 +13,11 @@ from hamlet.output.columnar import encoder_of
 from hamlet.output.time_text import time_text
 from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.tenant import Pieces, RowText
+
+
+def options_in(options: Any) -> dict[str, Any]:
+    """The fields of options, by name; none where they are no dataclass."""
+    return {each.name: getattr(options, each.name) for each in fields(options)} if is_dataclass(options) else {}
 
 
 class MonitorTenant:
@@ -46,6 +52,12 @@ class MonitorTenant:
     def _buffer(self) -> ReorderBuffer:
         found: ReorderBuffer = self.monitor._buffer
         return found
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The options of the monitor, which a save has, too."""
+        options, buffer = (getattr(self.monitor, name, None) for name in ("options", "_buffer"))
+        return {**options_in(options), **(buffer.options if isinstance(buffer, ReorderBuffer) else {})}
 
     @property
     def failed(self) -> bool:

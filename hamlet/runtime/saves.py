@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -10,7 +11,8 @@ import pyarrow as pa
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json
 from hamlet.checkpoint.folder import Folder
 from hamlet.checkpoint.frame import Work
-from hamlet.errors import RestoreError
+from hamlet.errors import RestoreError, option
+from hamlet.frontend.time_column import TIME
 from hamlet.input.file_form import Dropped
 from hamlet.input.live.sources import Source
 from hamlet.runtime.drive import Driver
@@ -91,6 +93,20 @@ class Saves:
                     f"the checkpoint {self.folder.path} is of a run with {option} {known}\n"
                     "hint: go on with the same inputs and outputs, or choose another folder for the checkpoint"
                 )
+
+    def refuse_other_options(self, asked: Sequence[Any], saved: Sequence[Any]) -> None:
+        """Raise RestoreError where tenants that were saved have other options than those that are asked for."""
+        for wanted, kept in zip((each.asked for each in asked), (each.asked for each in saved), strict=True):
+            for name, value in wanted.items():
+                if json.dumps(value, default=str) != json.dumps(kept[name], default=str) and (
+                    name != "time_column" or value not in (None, TIME)
+                ):
+                    without = kept[name] is None or kept[name] is False
+                    told = f"without {option(name)}" if without else f"with {option(name, kept[name])}"
+                    raise RestoreError(
+                        f"the checkpoint {self.folder.path} is of a run {told}\n"
+                        "hint: go on with the same options, or choose another folder for the checkpoint"
+                    )
 
     @property
     def ended(self) -> bool:

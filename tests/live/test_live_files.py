@@ -336,14 +336,16 @@ def test_signals_are_heard_beyond_a_thousand_descriptors(monkeypatch: pytest.Mon
 def test_a_stop_while_arrow_reads() -> None:
     class Interrupted(io.BytesIO):
         def read(self, size: int | None = -1) -> bytes:
-            if self.tell() and stop.signal is None:
+            if self.tell() and not heard:
+                heard.append(signal.SIGINT)  # a second one would end the process
                 signal.raise_signal(signal.SIGINT)
             return super().read(size)
 
+    heard: list[signal.Signals] = []
     options = csv.ReadOptions(block_size=1000, use_threads=False)
     with Stop().listening() as stop:
         assert csv.read_csv(Interrupted(b"x\n" + b"1\n" * 10_000), options).num_rows == 10_000
-        assert stop.signal is signal.SIGINT
+        until(lambda: stop.asked)
 
 
 def test_a_second_signal_ends_at_once(folder: Path) -> None:
@@ -493,6 +495,32 @@ def test_a_checkpoint_of_others(folder: Path, capfd: pytest.CaptureFixture[str])
     latest.write_bytes(latest.read_bytes()[:-9])  # torn: the one before is taken
     assert main([*POLICY, *common]) == 0
     assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1]
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "said"),
+    [
+        ("policy", ["--open-end"], "without --open-end"),
+        ("policy", ["--verdicts", "all"], "with --verdicts satisfied"),
+        ("query", ["--lateness", "5 s"], "with --lateness 0"),
+        ("query", ["--type-column", "x"], "with --type-column type"),
+        ("specification", ["--time-unit", "ms"], "with --time-unit s"),
+    ],
+)
+def test_a_checkpoint_of_other_options(
+    task: str, options: list[str], said: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What is saved goes on as it was asked for, so that others would do nothing."""
+    arguments, name, line, head = SAVED[task]
+    (folder / name).write_text(head + "".join(line.format(at) for at in range(9)))
+    common = [*arguments, "--input", name, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*common, "--follow", "--every", "0.05 s") as run:
+        until(lambda: len(rows_of(folder / "out")) > 0)
+        stopped(run)
+    assert main([*common, *options]) == 2
+    assert f"the checkpoint ck is of a run {said}\n" in capfd.readouterr().err
+    column = [] if name.endswith(".log") else ["--time-column", "time"]
+    assert main([*common, *column, "--quiet"]) == 0
 
 
 def test_a_pipe_cannot_be_read_again(folder: Path) -> None:

@@ -386,6 +386,17 @@ def test_a_log_has_time_points_of_its_own(monkeypatch: pytest.MonkeyPatch, capfd
     assert "has time-points of its own" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("source", ["-", "e.log"])
+def test_a_log_has_no_columns_to_choose_by(
+    source: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "e.log").write_bytes(b"@1 publish(1)\n")
+    for options in (["--to", "5"], ["--where", "x > 1"]):
+        given(monkeypatch, b"@1 publish(1)\n")
+        assert main([*POLICY, "--input", source, *options]) == 2
+        assert "has no columns, so --where, --from and --to cannot choose from it" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("drops", [False, True])
 def test_one_hint_about_a_bad_line(
     drops: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -15,7 +15,8 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.widening import widen
 from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.match.matcher import Matcher
-from hamlet.runtime.monitor_tenant import MonitorTenant
+from hamlet.patterns.options import Options
+from hamlet.runtime.monitor_tenant import MonitorTenant, options_in
 from hamlet.runtime.tenant import Pieces
 
 _NO_COLUMN = re.compile(r'Referenced column "(.+)" not found in FROM clause!')
@@ -107,6 +108,13 @@ class PatternTenant(MonitorTenant):
         if saved:
             self.monitor = Matcher.restore(text, saved)
             self.known.types |= {each.name: each.type for each in self.monitor.schema}
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The options of the matcher, which a save has, too."""
+        known = options_in(Options())
+        given = {name: value for name, value in self._options.items() if name in known}
+        return {**known, **given} if self.monitor is None else options_in(self.monitor.options)
 
     def text(self) -> str:
         """The statement, without what only lays it out."""

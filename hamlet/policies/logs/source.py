@@ -177,10 +177,7 @@ def open_source(
         if time_points == "event":
             raise OptionError(points_of_a_log())
         if filtered is not None:
-            raise OptionError(
-                f"a log of MonPoly has no columns, so {option('where')}, {option('since')} and {option('until')} "
-                "cannot choose from it; put the condition in the policy"
-            )
+            raise OptionError(choice_of_a_log())
         named = [name for name in ("order_column", "delimiter", "missing_columns") if columns.get(name) is not None]
         named += [name for name in ("time", "type") if columns.get(f"{name}_column") not in (None, name)]
         if named:
@@ -197,6 +194,14 @@ def open_source(
     given: Any = {**columns, "input_format": input_format, "wide_integers": True, "whole_seconds": True, "texts": texts}
     events = open_events(source, **given)
     return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
+
+
+def choice_of_a_log() -> str:
+    """The message for options that choose events, beside a log."""
+    return (
+        f"a log of MonPoly has no columns, so {option('where')}, {option('since')} and {option('until')} "
+        "cannot choose from it; put the condition in the policy"
+    )
 
 
 def chosen_by(where: str | None, since: Any, until: Any) -> Callable[[EventSource], EventSource] | None:
