@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 from hamlet.errors import DataError
@@ -11,13 +11,9 @@ from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
 from hamlet.input.readers import OpenTable
 from hamlet.output.columnar import encoder_of
 from hamlet.output.time_text import time_text
+from hamlet.runtime.options import by_name
 from hamlet.runtime.reorder_buffer import ReorderBuffer
 from hamlet.runtime.tenant import Pieces, RowText
-
-
-def options_in(options: Any) -> dict[str, Any]:
-    """The fields of options, by name; none where they are no dataclass."""
-    return {each.name: getattr(options, each.name) for each in fields(options)} if is_dataclass(options) else {}
 
 
 class MonitorTenant:
@@ -57,7 +53,8 @@ class MonitorTenant:
     def asked(self) -> dict[str, Any]:
         """The options of the monitor, which a save has, too."""
         options, buffer = (getattr(self.monitor, name, None) for name in ("options", "_buffer"))
-        return {**options_in(options), **(buffer.options if isinstance(buffer, ReorderBuffer) else {})}
+        found = by_name(options) if is_dataclass(options) else {}
+        return {**found, **(buffer.options if isinstance(buffer, ReorderBuffer) else {})}
 
     @property
     def failed(self) -> bool:

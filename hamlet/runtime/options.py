@@ -53,6 +53,11 @@ def made_of(kind: type[Made], options: Mapping[str, Any], others: Iterable[str] 
     return kind(**options)
 
 
+def by_name(options: Any) -> dict[str, Any]:
+    """The options that an object of a dataclass holds, for a call that takes them by name."""
+    return {name: getattr(options, name) for name in names_in(type(options))}
+
+
 def names_in(kind: type) -> list[str]:
     """The names of the options of a dataclass."""
     return [each.name for each in fields(kind)]

@@ -147,9 +147,9 @@ class Reading:
     def refuse_fractions(self, events: pa.RecordBatch, schema: pa.Schema, name: str, first_row: int) -> None:
         """Raise DataError where a declared integer is none; `first_row` rows of this file were read before."""
         for column in (each for each in self.declared if each in events.schema.names):
-            values = events.column(column)
-            if attribute_type(values.type) is AttributeType.DOUBLE:
-                row = pc.index(pc.equal(values.cast(pa.float64()), pc.round(values.cast(pa.float64()))), False).as_py()
+            if attribute_type(events.schema.field(column).type) is AttributeType.DOUBLE:
+                values = events.column(column).cast(pa.float64())
+                row = pc.index(pc.equal(values, pc.round(values)), False).as_py()
                 if row >= 0:
                     said = f"{values[row].as_py()} in row {first_row + row + 1} (the first row is 1)"
                     raise DataError(f"{name}: {other_type(column, said, schema.field(column).type)}")

@@ -16,14 +16,13 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from hamlet.errors import DataError, OutputError, UnsupportedError
-from hamlet.input.files import event_files
 from hamlet.input.files_protocol import Reader
 from hamlet.runtime.expected import NO_EVENTS
 from hamlet.spark.checkpoint import FilesRead, is_begun, kept_columns, owned
 from hamlet.spark.continuous import OBSERVED, PROVIDER, ROCKSDB, Sink, Written, closed
 from hamlet.spark.events import Reading
 from hamlet.spark.frames import Events
-from hamlet.spark.input import arriving, begun_files, local_output, local_path
+from hamlet.spark.input import arriving, first_file, local_output, local_path
 from hamlet.spark.options import Follow
 from hamlet.spark.scaling import (
     CELLS_PER_SLICE,
@@ -222,7 +221,7 @@ def follow(
     path = followed_folder(source)
 
     def opened(checkpoint: str) -> Prepare:
-        known = kept_columns(checkpoint, lambda: columns(reading.open(event_files(begun_files(path)[0])[0])))
+        known = kept_columns(checkpoint, lambda: columns(reading.open(first_file(path))))
         settled = replace(reading, key=replace(reading.key, time=known.names[0]))
 
         def prepare(spark: SparkSession, cells: int, telling: Telling) -> Prepared:

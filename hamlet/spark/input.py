@@ -352,6 +352,11 @@ def begun_files(followed: Path) -> Sequence[Path]:
     return begun if 0 < len(begun) < len(files) else [followed]
 
 
+def first_file(followed: Path) -> Path:
+    """The file of a folder that is followed of which the columns are learnt."""
+    return event_files(begun_files(followed)[0])[0]
+
+
 def followed_paths(spark: SparkSession, folder: Path, files: int | None) -> DataFrame:
     """The paths of the files of a folder as they come.
 

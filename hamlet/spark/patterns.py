@@ -62,7 +62,7 @@ from hamlet.spark.continuous import Counts, Sink, Written, closed, frame_of
 from hamlet.spark.events import Reading
 from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
 from hamlet.spark.frames import plain_in_spark, quoted
-from hamlet.spark.input import arriving, begun_files, local_path, sources_of
+from hamlet.spark.input import arriving, first_file, local_path, sources_of
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said, spoken_of
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
@@ -294,7 +294,7 @@ def _following(
     reading = Reading(SortKey(""), "", chosen.input_format, chosen.form)
 
     def columns() -> pa.Schema:
-        schema = reading.open(event_files(begun_files(folder)[0])[0]).schema
+        schema = reading.open(first_file(folder)).schema
         return pa.schema([pa.field(each.name, plain_in_spark(each.type)) for each in schema])
 
     known = kept_columns(checkpoint, columns, name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledQuery, CompiledWorkload
 from hamlet.planner.unordered_rows import in_two
 from hamlet.planner.workload import Workload
+from hamlet.runtime.options import by_name
 from hamlet.spark.events import check_times, engine_batches, time_steps
 
 
@@ -82,7 +83,7 @@ class Shipment:
     @property
     def options_by_name(self) -> dict[str, Any]:
         """The options, for a call that takes them by name."""
-        return {each.name: getattr(self.options, each.name) for each in fields(self.options)}
+        return by_name(self.options)
 
     @property
     def tops(self) -> frozenset[int]:

@@ -47,10 +47,8 @@ def _number(kind: str, form: str) -> tuple[str, str, str]:
     return kind, f"{value} IS NULL OR ({fits})", value
 
 
-def _moment(kind: str, form: str) -> tuple[str, str, str]:
-    form = form.replace("{", "{{").replace("}", "}}")
-    fits = f"regexp_full_match({{0}}, '{form}') AND TRY_CAST({{0}} AS {kind}) IS NOT NULL"
-    return kind, f"{{0}} IS NULL OR ({fits})", "{0}"
+def _is_moment(name: str, kind: str, form: str) -> str:
+    return f"{name} IS NULL OR (regexp_full_match({name}, '{form}') AND TRY_CAST({name} AS {kind}) IS NOT NULL)"
 
 
 # By type of the host, the types that columns of CSV have instead if all values pass, with test and value.
@@ -301,9 +299,8 @@ class Host:
             batches = (batch for each in some for batch in reader.rows_of(each, columns))
         self.notes += absent_columns(reader)
         self._give(name, known, pa.RecordBatchReader.from_batches(reader.schema, () if self._empty else batches))
-        self.execute(f"CREATE TABLE {quoted(f'{known}_read')} AS FROM {quoted(known)}")
+        self.execute(f"CREATE TABLE {quoted(name)} AS FROM {quoted(known)}")
         self.connection.unregister(known)
-        self.execute(f"CREATE VIEW {quoted(name)} AS FROM {quoted(f'{known}_read')}")
 
     def _reading(self, paths: Sequence[str]) -> str:
         """What the host reads files of one format by: columns by their names, types by all rows of text."""
@@ -318,7 +315,7 @@ class Host:
         """
         columns = [(quoted(name), *_FINER[kind]) for name, kind in moments.items()]
         tests = [
-            f"bool_or(regexp_matches({name}, '[.]\\d{{7}}')), bool_and({_moment(kind, form)[1].format(name)})"
+            f"bool_or(regexp_matches({name}, '[.]\\d{{7}}')), bool_and({_is_moment(name, kind, form)})"
             for name, kind, form in columns
         ]
         [found] = self.rows(f"SELECT {', '.join(tests)} FROM {reading(dict.fromkeys(moments, 'VARCHAR'))}")

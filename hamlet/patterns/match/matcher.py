@@ -7,7 +7,7 @@ conditions ask, one by one (`direct`). Saves are of tables.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import date, timedelta
 from typing import Any, Unpack, cast
 
@@ -52,7 +52,7 @@ from hamlet.patterns.match.run import StatementRun, host_of, parsed, tables_read
 from hamlet.patterns.match.streamed import beyond_stream, unreadable
 from hamlet.patterns.options import MatcherOptions, Options
 from hamlet.runtime.monitor import Monitor, Row
-from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.options import by_name, made_of, takes
 from hamlet.runtime.reorder_buffer import late_error
 from hamlet.runtime.sizes import bytes_of, size_text
 
@@ -601,7 +601,7 @@ def _table(events: Any, schema: pa.Schema) -> pa.Table:
 
 def _named(options: Options) -> MatcherOptions:
     """Options by name, as a matcher takes them."""
-    return cast(MatcherOptions, {each.name: getattr(options, each.name) for each in fields(options)})
+    return cast(MatcherOptions, by_name(options))
 
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -220,9 +220,18 @@ def tables_read(script: Script) -> list[str]:
 
 def columns_read(script: Script) -> Callable[[str], bool]:
     """Which columns of the tables a text may read: all of them where it shows whole rows, else those that it names."""
-    named = {token.text.lower() for each in script.statements for token in each.tokens if token.is_identifier}
-    by_name = all(map(partial(_reads_by_name, script), script.statements))
-    return lambda column: not by_name or column.lower() in named
+
+    @cache  # asked only where one of several files may lack a column
+    def named() -> set[str] | None:
+        if not all(map(partial(_reads_by_name, script), script.statements)):
+            return None
+        return {token.text.lower() for each in script.statements for token in each.tokens if token.is_identifier}
+
+    def reads(column: str) -> bool:
+        names = named()
+        return names is None or column.lower() in names
+
+    return reads
 
 
 def _reads_by_name(script: Script, statement: Statement) -> bool:

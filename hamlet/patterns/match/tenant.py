@@ -16,7 +16,8 @@ from hamlet.input.widening import widen
 from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.match.matcher import Matcher
 from hamlet.patterns.options import Options
-from hamlet.runtime.monitor_tenant import MonitorTenant, options_in
+from hamlet.runtime.monitor_tenant import MonitorTenant
+from hamlet.runtime.options import by_name
 from hamlet.runtime.tenant import Pieces
 
 _NO_COLUMN = re.compile(r'Referenced column "(.+)" not found in FROM clause!')
@@ -101,9 +102,7 @@ class PatternTenant(MonitorTenant):
         self._sql, self._options, self._named, self._delimiter = text, options, names, delimiter
         self.known = _Columns(time)
         self._is_open = False
-        self._awaited: dict[
-            str, str
-        ] = {}  # columns that had not come when the first rows did, as the statement has them
+        self._awaited: dict[str, str] = {}  # columns, as the statement has them, that did not come with the first rows
         self.monitor = None
         if saved:
             self.monitor = Matcher.restore(text, saved)
@@ -112,9 +111,9 @@ class PatternTenant(MonitorTenant):
     @property
     def asked(self) -> dict[str, Any]:
         """The options of the matcher, which a save has, too."""
-        known = options_in(Options())
+        known = by_name(Options())
         given = {name: value for name, value in self._options.items() if name in known}
-        return {**known, **given} if self.monitor is None else options_in(self.monitor.options)
+        return {**known, **given} if self.monitor is None else by_name(self.monitor.options)
 
     def text(self) -> str:
         """The statement, without what only lays it out."""
