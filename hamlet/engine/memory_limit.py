@@ -18,7 +18,7 @@ import numpy as np
 
 from hamlet._core import Kernel
 from hamlet.engine.keys import KeyIndex
-from hamlet.errors import MemoryLimitError
+from hamlet.errors import MemoryLimitError, option
 from hamlet.language.printing import name_text
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.planner.memory import bound
@@ -118,4 +118,4 @@ def _advice(most: Holding) -> str:
         ways.append("count with numbers=float")
     if bound(most.tables).event:
         ways.append("leave out more events by conditions on single ones, since its adjacent condition keeps them all")
-    return f"{', '.join(ways)}, or raise the limit (--max-memory, max_memory=)"
+    return f"{', '.join(ways)}, or raise the limit ({option('max_memory')})"

@@ -35,7 +35,7 @@ from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import takes
-from hamlet.runtime.sizes import bytes_of
+from hamlet.runtime.sizes import Limit, bytes_of, limit_of
 
 Late = Literal["error", "drop"]
 
@@ -175,7 +175,12 @@ class Engine(ArrivalMonitor[Options]):
 
     @classmethod
     def restore(
-        cls, workload: Workload, data: bytes | bytearray | memoryview, *, saved_with: Workload | None = None
+        cls,
+        workload: Workload,
+        data: bytes | bytearray | memoryview,
+        *,
+        saved_with: Workload | None = None,
+        max_memory: Limit = ...,
     ) -> Engine:
         """An engine that goes on where another one was saved, with the options of that one.
 
@@ -187,6 +192,8 @@ class Engine(ArrivalMonitor[Options]):
             From `save`. Nothing in it is ever run.
         saved_with : Workload, optional
             The workload of the saved engine, where `workload` is another one that it goes on with (`replace`).
+        max_memory : int, str or None, optional
+            The limit from now on, None for none; by default the one of the saved engine.
 
         Raises
         ------
@@ -205,7 +212,7 @@ class Engine(ArrivalMonitor[Options]):
         [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 1}]
         """
         if saved_with is not None:
-            engine = cls.restore(saved_with, data)
+            engine = cls.restore(saved_with, data, max_memory=max_memory)
             engine.replace(workload)
             return engine
         from hamlet.checkpoint.frame import blamed
@@ -213,10 +220,10 @@ class Engine(ArrivalMonitor[Options]):
 
         saved = checkpointing.Saved(workload, data)
         if saved.parts is not None:
-            return cls._restored(workload, saved.unpacked())
-        state = saved.state
+            return cls._restored(workload, saved.unpacked(), max_memory)
+        state, limit = saved.state, limit_of(max_memory)
         with blamed():
-            engine = cls(workload, **state.options)
+            engine = cls(workload, **{**state.options, **limit})
             engine._strings = StringPool(state.strings)
             if state.schema is not None:
                 engine._compile(state.schema)
@@ -232,9 +239,9 @@ class Engine(ArrivalMonitor[Options]):
         return engine
 
     @classmethod
-    def _restored(cls, workload: Workload, parts: Sequence[Any]) -> Engine:
+    def _restored(cls, workload: Workload, parts: Sequence[Any], max_memory: Limit) -> Engine:
         """An engine whose workload had been replaced."""
-        engine, *others = [cls.restore(each.workload, each.data) for each in parts]
+        engine, *others = [cls.restore(each.workload, each.data, max_memory=max_memory) for each in parts]
         engine.given, engine._replaced = workload, True
         engine._own.names = parts[0].names
         engine._others = [Part(other, each.names, each.after) for other, each in zip(others, parts[1:], strict=True)]

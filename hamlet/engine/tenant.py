@@ -50,7 +50,11 @@ class QueryTenant(MonitorTenant):
         delimiter: str | None = None,
         saved: bytes | None = None,
     ) -> None:
-        self.monitor = Engine(workload, **options) if saved is None else Engine.restore(workload, saved)
+        self.monitor = (
+            Engine(workload, **options)
+            if saved is None
+            else Engine.restore(workload, saved, max_memory=options.get("max_memory"))
+        )
         self.names: Sequence[str] = list(workload.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._queries = workload.queries

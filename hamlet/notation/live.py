@@ -45,7 +45,11 @@ class WorkTenant(MonitorTenant):
     ) -> None:
         self.kind = work.notation.kind
         self.names: Sequence[str] = [work.name]
-        self.monitor = StepMonitor(work, **options) if saved is None else StepMonitor.restore(work, saved)
+        self.monitor = (
+            StepMonitor(work, **options)
+            if saved is None
+            else StepMonitor.restore(work, saved, max_memory=options.get("max_memory"))
+        )
         self.known = Columns(self.monitor._key, self.monitor.options.type_column)
         self._chosen, self._named, self._delimiter = chosen, names, delimiter
 

@@ -28,7 +28,7 @@ from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import BatchMonitor
 from hamlet.runtime.options import check_columns, made_of
 from hamlet.runtime.reorder_buffer import Place
-from hamlet.runtime.sizes import Size, bytes_of
+from hamlet.runtime.sizes import Limit, Size, bytes_of, limit_of
 
 _LOW = -(2**62)
 _FIELDS = ("options", "stream", "promise", "held", "schema", "state", "expected")
@@ -192,8 +192,8 @@ class StepMonitor(ArrivalMonitor[MonitorOptions], BatchMonitor[pa.RecordBatch]):
         return frame.write(_work(self.work), described, blobs)
 
     @classmethod
-    def restore(cls, work: Work, data: bytes | bytearray | memoryview) -> Self:
-        """A monitor that goes on where another one was saved, with the options of that one.
+    def restore(cls, work: Work, data: bytes | bytearray | memoryview, *, max_memory: Limit = ...) -> Self:
+        """A monitor that goes on where another one was saved, with the options of that one, but for a limit given here.
 
         Raises
         ------
@@ -201,8 +201,9 @@ class StepMonitor(ArrivalMonitor[MonitorOptions], BatchMonitor[pa.RecordBatch]):
             The bytes are damaged, of another text, or of another version.
         """
         description, blobs = frame.read(_work(work), data, _FIELDS)
+        limit = limit_of(max_memory)
         with frame.blamed():
-            monitor = cls(work, **description["options"])
+            monitor = cls(work, **{**description["options"], **limit})
             monitor._load(description, blobs)
             blobs.end()
         return monitor

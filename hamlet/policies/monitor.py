@@ -28,6 +28,7 @@ from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected, in_no_relation
 from hamlet.runtime.monitor import BatchMonitor, Row
 from hamlet.runtime.options import made_of, takes
+from hamlet.runtime.sizes import Limit, limit_of
 
 Rows = tuple[int, pa.RecordBatch]  # the place of a policy, and rows of it
 
@@ -300,7 +301,9 @@ class Monitor(ArrivalMonitor[OnlineOptions], BatchMonitor[Rows]):
     # ------------------------------------------------------------------------------------------ saving
 
     @classmethod
-    def restore(cls, policy: Policy | Iterable[Policy], data: bytes | bytearray | memoryview) -> Monitor:
+    def restore(
+        cls, policy: Policy | Iterable[Policy], data: bytes | bytearray | memoryview, *, max_memory: Limit = ...
+    ) -> Monitor:
         """A monitor that goes on where another one was saved, with the options of that one.
 
         Parameters
@@ -309,6 +312,8 @@ class Monitor(ArrivalMonitor[OnlineOptions], BatchMonitor[Rows]):
             Those of the saved monitor; comments and layout may differ.
         data : bytes-like
             From `save`. Nothing in it is ever run.
+        max_memory : int, str or None, optional
+            The limit from now on, None for none; by default the one of the saved monitor.
 
         Raises
         ------
@@ -317,4 +322,4 @@ class Monitor(ArrivalMonitor[OnlineOptions], BatchMonitor[Rows]):
         """
         from hamlet.policies import saving
 
-        return saving.read(cls, policies_of(policy), data)
+        return saving.read(cls, policies_of(policy), data, limit_of(max_memory))

@@ -10,7 +10,7 @@ are still needed, and what each operator keeps. Operators are made anew from the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -136,8 +136,13 @@ def _relation(relation: Relation, blobs: BlobWriter) -> Json:
 # ------------------------------------------------------------------------------------------------- reading
 
 
-def read(kind: type[Monitor], policies: Sequence[Policy], data: bytes | bytearray | memoryview) -> Monitor:
-    """A monitor from bytes.
+def read(
+    kind: type[Monitor],
+    policies: Sequence[Policy],
+    data: bytes | bytearray | memoryview,
+    instead: Mapping[str, Any],
+) -> Monitor:
+    """A monitor from bytes; `instead` are options that it is to have in place of its own.
 
     Raises
     ------
@@ -145,17 +150,19 @@ def read(kind: type[Monitor], policies: Sequence[Policy], data: bytes | bytearra
     """
     description, blobs = frame.read(_work(policies), data, _FIELDS)
     with frame.blamed():
-        return _restored(kind, policies, description, blobs)
+        return _restored(kind, policies, description, blobs, instead)
 
 
-def _restored(kind: type[Monitor], policies: Sequence[Policy], description: Json, blobs: BlobReader) -> Monitor:
+def _restored(
+    kind: type[Monitor], policies: Sequence[Policy], description: Json, blobs: BlobReader, instead: Mapping[str, Any]
+) -> Monitor:
     options = description["options"]
     if type(options) is not dict or not all(isinstance(name, str) for name in options):
         raise ValueError("the options are not valid")
     for name in ("negate", "open_end"):
         if type(options.get(name)) is not bool:
             raise ValueError(f"the option {name} is not valid")
-    monitor = kind(policies, **options)
+    monitor = kind(policies, **{**options, **instead})
     monitor._arrivals.promise = promise_of(description["promise"], blobs)
     held = blobs.table(description["held"], monitor.options.time_column) if description["held"] is not None else None
     if description["schema"] is not None:

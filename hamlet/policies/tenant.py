@@ -28,6 +28,7 @@ from hamlet.policies.rows import first_row
 from hamlet.policies.runner import PolicyRunner
 from hamlet.runtime.expected import of_no_predicate
 from hamlet.runtime.monitor_tenant import MonitorTenant
+from hamlet.runtime.sizes import Size
 from hamlet.runtime.tenant import Pieces
 
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
@@ -81,7 +82,7 @@ class PolicyTenant(MonitorTenant):
         if saved is None:
             self.monitor = Monitor(policies, **options)
         else:
-            self._load(saved)
+            self._load(saved, options.get("max_memory"))
         runner = self.monitor._runner
         wanted = runner.predicates
         declared = {
@@ -237,10 +238,10 @@ class PolicyTenant(MonitorTenant):
         parts = [described, *held, self.monitor.save()]
         return joined(parts)
 
-    def _load(self, saved: bytes) -> None:
+    def _load(self, saved: bytes, max_memory: Size | None) -> None:
         described, *held, monitor = unjoined(saved)
         state = json.loads(described)
-        self.monitor = Monitor.restore(self._policies, monitor)
+        self.monitor = Monitor.restore(self._policies, monitor, max_memory=max_memory)
         self._log_events = int(state["log_events"])
         if "points" not in state:
             return

@@ -95,12 +95,15 @@ class Saves:
                 )
 
     def refuse_other_options(self, asked: Sequence[Any], saved: Sequence[Any]) -> None:
-        """Raise RestoreError where tenants that were saved have other options than those that are asked for."""
+        """Raise RestoreError where tenants that were saved have other options than those that are asked for.
+
+        A limit of memory is heard, so it may be another one (`hamlet.runtime.sizes.limit_of`).
+        """
         for wanted, kept in zip((each.asked for each in asked), (each.asked for each in saved), strict=True):
             for name, value in wanted.items():
-                if json.dumps(value, default=str) != json.dumps(kept[name], default=str) and (
-                    name != "time_column" or value not in (None, TIME)
-                ):
+                if name == "max_memory" or (name == "time_column" and value in (None, TIME)):
+                    continue
+                if json.dumps(value, default=str) != json.dumps(kept[name], default=str):
                     without = kept[name] is None or kept[name] is False
                     told = f"without {option(name)}" if without else f"with {option(name, kept[name])}"
                     raise RestoreError(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from types import EllipsisType
 from typing import SupportsIndex
 
 from hamlet.errors import OptionError
 
 Size = int | str
+Limit = Size | EllipsisType | None  # of a monitor that is restored; ``...`` for the one that it was saved with
 
 _UNITS = {"": 1, **{f"{prefix}b": 1000**power for power, prefix in enumerate(("", "k", "m", "g", "t"))}}
 _UNITS |= {f"{prefix}ib": 1024**power for power, prefix in enumerate(("k", "m", "g", "t"), 1)}
@@ -45,6 +47,17 @@ def bytes_of(size: Size | None) -> int | None:
             f"max memory is {size!r}; it must be a number of bytes > 0 or a size such as '2 GiB' or '500 MB'"
         )
     return found
+
+
+def limit_of(max_memory: Limit) -> dict[str, Size | None]:
+    """What is to stand in the options of a save in place of its own limit of memory, by name; nothing for ``...``.
+
+    A limit is of the machine and not of the stream, so what was saved may go on with any: it is no part of the state.
+    """
+    if isinstance(max_memory, EllipsisType):
+        return {}
+    bytes_of(max_memory)
+    return {"max_memory": max_memory}
 
 
 def size_text(size: int) -> str:

@@ -80,7 +80,10 @@ class ChainedWork(TimedWork):
 
     def monitor(self, slice: int, first: int, saved: bytes | None) -> ChainedSlice:  # noqa: ARG002
         """The engine of the slice."""
-        return ChainedSlice(self, self.engine() if saved is None else Engine.restore(self.workload, saved))
+        if saved is None:
+            return ChainedSlice(self, self.engine())
+        limit = self.shipment.options.max_memory
+        return ChainedSlice(self, Engine.restore(self.workload, saved, max_memory=limit))
 
     def time_text(self, tick: int) -> str:
         """A time for a message."""

@@ -102,7 +102,9 @@ class Online(Slice):
             ]
         else:
             saves = zip(parts, unjoined(self.before), strict=True)
-            self._engines = [cast(_PartialEngine, _PartialEngine.restore(part, save)) for part, save in saves]
+            limit = shipment.options.max_memory
+            restored = (_PartialEngine.restore(part, save, max_memory=limit) for part, save in saves)
+            self._engines = [cast(_PartialEngine, each) for each in restored]
         compiled = shipment.compiled()
         for route, engine in zip(routes, self._engines, strict=True):
             owner = slicing.owners[route.number]

@@ -146,7 +146,12 @@ class PolicySlice(Submonitor):
         self._work, self._slice = work, slice
         before, monitor = (b"0", None) if saved is None else unjoined(saved)
         self._before = int(before)  # time-points of a monitor that began earlier, where this one goes on
-        super().__init__(Monitor(policy, **work.options) if monitor is None else Monitor.restore(policy, monitor))
+        options = work.options
+        super().__init__(
+            Monitor(policy, **options)
+            if monitor is None
+            else Monitor.restore(policy, monitor, max_memory=options["max_memory"])
+        )
 
     @property
     def points(self) -> int:

@@ -103,7 +103,7 @@ class SpecificationWork(TimedWork):
         """The monitor of a slice, which starts with the first event of all slices."""
         spec = _parsed(self._text)
         if saved is not None:
-            return SpecificationSlice(self, Monitor.restore(spec, saved))
+            return SpecificationSlice(self, Monitor.restore(spec, saved, max_memory=self._options["max_memory"]))
         start = self._start if isinstance(self._start, str) else None
         monitor = Monitor(spec, start=start, **self._options)
         monitor.times = Times(self._time, self._unit)

@@ -23,7 +23,7 @@ from hamlet.runtime.expected import NO_EVENTS, Expected
 from hamlet.runtime.monitor import BatchMonitor, Row
 from hamlet.runtime.options import made_of, takes
 from hamlet.runtime.reorder_buffer import ReorderBuffer
-from hamlet.runtime.sizes import bytes_of, size_text
+from hamlet.runtime.sizes import Limit, bytes_of, limit_of, size_text
 from hamlet.streams.clock import NANOSECONDS, Times, integer_clock, nanoseconds_of, text_of
 from hamlet.streams.evaluate._cells import Fault
 from hamlet.streams.evaluate._evaluator import DeadlineLimit, MemoryLimit
@@ -541,8 +541,17 @@ class Monitor(BatchMonitor[Found]):
     # -------------------------------------------------------------------------------------------------------- saving
 
     @classmethod
-    def restore(cls, spec: Specification, data: bytes) -> Monitor:
-        """A monitor that goes on where another one was saved.
+    def restore(cls, spec: Specification, data: bytes, *, max_memory: Limit = ...) -> Monitor:
+        """A monitor that goes on where another one was saved, with the options of that one.
+
+        Parameters
+        ----------
+        spec : Specification
+            That of the saved monitor; comments and layout may differ.
+        data : bytes-like
+            From `save`. Nothing in it is ever run.
+        max_memory : int, str or None, optional
+            The limit from now on, None for none; by default the one of the saved monitor.
 
         Raises
         ------
@@ -551,7 +560,7 @@ class Monitor(BatchMonitor[Found]):
         """
         from hamlet.streams.saving import restored
 
-        return restored(spec, data)
+        return restored(spec, data, limit_of(max_memory))
 
 
 def _scaled(times: Int64Array, tick: int) -> Int64Array:

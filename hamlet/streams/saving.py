@@ -12,6 +12,7 @@ computes wrong.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
@@ -59,12 +60,12 @@ def _described(clock: Clock) -> list[str | None]:
     return [clock.column, clock.unit, kind, clock.type.tz if clock.is_timestamp else None]
 
 
-def restored(spec: Specification, data: bytes | bytearray | memoryview) -> Monitor:
-    """A monitor that goes on where another one was saved."""
+def restored(spec: Specification, data: bytes | bytearray | memoryview, instead: Mapping[str, Any]) -> Monitor:
+    """A monitor that goes on where another one was saved; `instead` are options in place of those of that one."""
     described, blobs = frame.read(_work(spec), data, _FIELDS)
     with frame.blamed():
         blobs.end()
-        monitor = Monitor(spec, **described["options"])
+        monitor = Monitor(spec, **{**described["options"], **instead})
         if described["clock"] is not None:
             column, unit, kind, zone = items(described["clock"], 4)
             monitor.times = Times(column, monitor.options.time_unit)

@@ -79,7 +79,11 @@ class StreamTenant(MonitorTenant):
         delimiter: str | None = None,
         saved: bytes | None = None,
     ) -> None:
-        self.monitor = Monitor(spec, **options) if saved is None else Monitor.restore(spec, saved)
+        self.monitor = (
+            Monitor(spec, **options)
+            if saved is None
+            else Monitor.restore(spec, saved, max_memory=options.get("max_memory"))
+        )
         self.spec = spec
         self._chosen = chosen
         self.names: Sequence[str] = [name]

@@ -523,6 +523,40 @@ def test_a_checkpoint_of_other_options(
     assert main([*common, *column, "--quiet"]) == 0
 
 
+MATCH = "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY time MEASURES 1 AS x PATTERN (a+ b) DEFINE b AS x < 0)"
+GROWING = {  # what keeps more with every line
+    "policy": ("p.mfotl", "publish(x) AND ONCE approve(x)", [*POLICY]),
+    "verdicts": ("p.mfotl", "EVENTUALLY[0,1000] approve(x)", [*POLICY, "--verdicts", "all"]),
+    "query": ("q.sase", "RETURN COUNT(*) PATTERN publish GROUP-BY x WITHIN 9 s", ["run", "q.sase"]),
+    "specification": ("s.lola", "input x: Int64  output n(k) spawn with x eval when x = k", ["monitor", "s.lola"]),
+    "pattern": ("r.sql", "", ["sql", MATCH]),
+}
+
+
+@pytest.mark.parametrize("task", GROWING)
+def test_a_checkpoint_goes_on_with_a_larger_limit_of_memory(
+    task: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The limit is that of the new start, and not the one of the run that could not go on."""
+    name, text, arguments = GROWING[task]
+    (folder / name).write_text(text)
+    (folder / "p.sig").write_text("publish(x: int) approve(x: int)")
+    lines = [f"{at // 1000},{'approve' if at % 2 else 'publish'},{at // 2}\n" for at in range(8000)]
+    (folder / "a.csv").write_text("time,type,x\n" + "".join(lines[:20]))
+    source = ["--input", "e=a.csv" if task == "pattern" else "a.csv"]
+    common = [*arguments, *source, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*common, "--max-memory", "40 kB", "--follow", "--every", "0.05 s") as run:
+        until(lambda: len(saves_in(folder)) > 1)
+        stopped(run)
+    append(folder / "a.csv", "".join(lines[20:]))
+    for _ in range(2):
+        assert main([*common, "--max-memory", "40 kB"]) == 2
+        assert "more memory than its limit, 39.1 KiB" in capfd.readouterr().err
+    assert main([*common, "--max-memory", "1 GiB", "--quiet"]) == 0
+    assert main([*arguments, *source, "--output", "whole", "--output-format", "json", "--quiet"]) == 0
+    assert sorted(rows_of(folder / "out")) == sorted(rows_of(folder / "whole"))
+
+
 def test_a_pipe_cannot_be_read_again(folder: Path) -> None:
     common = [*POLICY, "--input", "-", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
     with running(*common, stdin=subprocess.PIPE) as run:

@@ -422,6 +422,38 @@ def test_saves_go_on(notation: Notation) -> None:
 
 
 @each_notation
+def test_a_limit_of_memory_is_no_part_of_a_save(notation: Notation) -> None:
+    """What is restored goes on under the limit that it had, or under one that is given, or under none."""
+    text = notation.grows or notation.text
+    events = [notation.event(number // 5, 40 * number + 3 - each % 2) for number in range(600) for each in range(9)]
+    monitor = notation.make(text, max_memory=20_000)
+    rows = monitor.push(events[:9])
+    kind, data = type(monitor), monitor.save()
+    with pytest.raises(MemoryLimitError, match=r"19.5 KiB"):
+        rows_of(kind.restore(text, data), [events[9:]])  # type: ignore[attr-defined]
+    with pytest.raises(MemoryLimitError, match=r"9.8 KiB"):
+        rows_of(kind.restore(text, data, max_memory="10 kB"), [events[9:]])  # type: ignore[attr-defined]
+    with pytest.raises(OptionError, match="max memory is 'much'"):
+        kind.restore(text, data, max_memory="much")  # type: ignore[attr-defined]
+    for limit in ("1 GiB", None):
+        wider = kind.restore(text, data, max_memory=limit)  # type: ignore[attr-defined]
+        again = kind.restore(text, wider.save())  # type: ignore[attr-defined]
+        assert rows + rows_of(again, [events[9:]]) == rows_of(notation.make(text), [events])
+
+
+def test_an_engine_with_another_workload_hears_a_limit_of_memory() -> None:
+    engine = hamlet.Engine(hamlet.Workload.parse(f"a: {QUERY}"), max_memory=20_000)
+    more = hamlet.Workload.parse(f"a: {QUERY}; b: {QUERY}")
+    engine.push([{"time": 1, "type": "A", "u": 1}])
+    engine.replace(more)
+    events = [{"time": 2, "type": "A", "u": number} for number in range(2000)]
+    events.append({"time": 20, "type": "A", "u": 1})
+    with pytest.raises(MemoryLimitError):
+        hamlet.Engine.restore(more, engine.save()).push(events)
+    assert hamlet.Engine.restore(more, engine.save(), max_memory="1 GiB").push(events) == []
+
+
+@each_notation
 def test_comments_and_blanks_may_change(notation: Notation) -> None:
     monitor = notation.make(notation.text)
     rows = monitor.push(notation.events())

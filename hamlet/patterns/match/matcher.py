@@ -54,7 +54,7 @@ from hamlet.patterns.options import MatcherOptions, Options
 from hamlet.runtime.monitor import Monitor, Row
 from hamlet.runtime.options import by_name, made_of, takes
 from hamlet.runtime.reorder_buffer import late_error
-from hamlet.runtime.sizes import bytes_of, size_text
+from hamlet.runtime.sizes import Limit, bytes_of, limit_of, size_text
 
 _FIELDS = ("options", "schema", "pending", "live", "mark", "partitions", "counts")
 _OF_DAMAGE = (pa.ArrowException, OSError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
@@ -509,8 +509,8 @@ class Matcher(Monitor):
         return write(Work("row patterns", without_layout(self._sql)), fields, blobs)
 
     @classmethod
-    def restore(cls, text: str, data: bytes) -> Matcher:
-        """The matcher that was saved.
+    def restore(cls, text: str, data: bytes, *, max_memory: Limit = ...) -> Matcher:
+        """The matcher that was saved, with its options.
 
         Parameters
         ----------
@@ -518,6 +518,8 @@ class Matcher(Monitor):
             The statement.
         data : bytes
             What `save` gave.
+        max_memory : int, str or None, optional
+            The limit from now on, None for none; by default the one of the saved matcher.
 
         Raises
         ------
@@ -525,6 +527,7 @@ class Matcher(Monitor):
         """
         fields: Any
         fields, blobs = read(Work("row patterns", without_layout(text)), data, _FIELDS)
+        limit = limit_of(max_memory)
         try:
             schema = pa.ipc.read_schema(pa.py_buffer(bytes(blobs.blob(fields["schema"]))))
             pending, live, mark = (
@@ -533,7 +536,7 @@ class Matcher(Monitor):
             options, lateness = dict(fields["options"]), fields["options"]["lateness"]
             if isinstance(lateness, dict):
                 options["lateness"] = timedelta(microseconds=lateness["us"])
-            found = cls(text, schema, **options)
+            found = cls(text, schema, **{**options, **limit})
             found._take_state(pending, live, mark, fields)
         except RestoreError:
             raise

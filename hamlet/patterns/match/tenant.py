@@ -105,7 +105,7 @@ class PatternTenant(MonitorTenant):
         self._awaited: dict[str, str] = {}  # columns, as the statement has them, that did not come with the first rows
         self.monitor = None
         if saved:
-            self.monitor = Matcher.restore(text, saved)
+            self.monitor = Matcher.restore(text, saved, max_memory=options.get("max_memory"))
             self.known.types |= {each.name: each.type for each in self.monitor.schema}
 
     @property
