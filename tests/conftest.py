@@ -83,6 +83,18 @@ def pytest_report_header() -> str:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than cores: two of them run Spark's tests, which mostly wait."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What else runs steps back: Spark waits ten seconds for some of its Python workers, and no longer."""
+    if "PYTEST_XDIST_WORKER" in os.environ and not _group(item.nodeid).endswith("jobs"):
+        os.setpriority(os.PRIO_PROCESS, 0, max(os.getpriority(os.PRIO_PROCESS, 0), 5))
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Groups in the order of the tests; under pytest 9.2 `--dist loadgroup` does nothing (pytest-xdist, issue 1386)."""
     from xdist.scheduler import LoadScopeScheduling

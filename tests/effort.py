@@ -15,5 +15,5 @@ only_full = pytest.mark.skipif(not FULL, reason="takes minutes: make test-full")
 
 
 def share_of(number: int) -> int:
-    """How many of so many cases to draw, or of what is expected among them to await: a quarter, at least one."""
-    return number if FULL else max(number // 4, 1)
+    """How many of so many cases to draw, or of what is expected among them to await: an eighth, at least one."""
+    return number if FULL else max(number // 8, 1)

@@ -19,7 +19,7 @@ def test_variants_leave_out_one_path_each() -> None:
     assert list(variants(["index"])) == ["", "index"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_each_case(name: str, request: pytest.FixtureRequest) -> None:
     if name.split(",")[0] in ("stock", "smart home", "taxi"):

@@ -48,7 +48,7 @@ OTHER_SIZES = ("-small", "-few-keys", "-many-keys")  # of cases that are small h
 SUBJECTS |= {name: partial(shaped, shape) for name, shape in limits.SHAPES.items() if not name.endswith(OTHER_SIZES)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_case_answers_and_is_measured(name: str) -> None:
     assert name in CASES
@@ -73,6 +73,7 @@ def test_the_parts_of_a_run_are_named_apart() -> None:
     assert all(sum(each) <= whole for each, whole in zip(inside, measured["wall_s"], strict=True))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("stream", "make"),
     [("taxi_file", lambda: curves.taxis(400, 3)), ("stock_file", lambda: curves.trades(40, 12))],
@@ -207,6 +208,7 @@ def test_row_patterns_answer_and_run(subject: Callable[[], Subject]) -> None:
         contender.run()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "form"), [("queries", "csv"), ("star", "arrow")])
 def test_latency_from_socket_to_socket(monkeypatch: pytest.MonkeyPatch, name: str, form: str) -> None:

@@ -22,6 +22,7 @@ SUBJECTS: list[Callable[[], Any]] = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", SUBJECTS, ids=["memory", "rising", "scan", "long", "many"])
 def test_a_subject_answers_and_is_measured(make: Callable[[], Subject]) -> None:
     subject = make()

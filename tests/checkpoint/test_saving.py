@@ -113,6 +113,7 @@ def played(
 # ---------------------------------------------------------------------------------------------- going on
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("extra", [{}, {"numbers": "float"}, {"threads": 2}], ids=["exact", "float", "threads"])
 @pytest.mark.parametrize("features", FEATURES)
 def test_going_on_equals_never_having_stopped(features: str, extra: dict[str, Any]) -> None:
@@ -167,6 +168,7 @@ def killed_and_replayed(workload: hamlet.Workload, parts: Sequence[Any], seed: i
     return rows + engine.close(), kills
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "options",
     [{}, {"numbers": "float"}, {"lateness": 6}, {"lateness": 2, "late": "drop", "numbers": "float", "threads": 2}],

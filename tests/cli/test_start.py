@@ -44,6 +44,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["e.csv", "late.csv", "e.parquet"])
 @pytest.mark.parametrize("options", [[], ["--output", "-"], ["--output", "out", "--where", "v > 0", "--from", "1"]])
 def test_a_small_run_imports_what_it_needs(folder: Path, name: str, options: list[str]) -> None:

@@ -58,6 +58,7 @@ def compare(events: Events) -> int:
     return len(expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(3))
 def test_oracle_on_random_trades(seed: int) -> None:
     """Half an hour of two symbols on two exchanges, in bursts, sizes around the bounds of the queries."""

@@ -59,6 +59,7 @@ def pushed(engine: hamlet.Engine, batches: list[list[dict[str, Any]]], chance: r
     return rows + [("end", str(row)) for row in engine.close()]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(share_of(60)))
 def test_the_same_rows_at_the_same_events(seed: int) -> None:
     chance = random.Random(seed)

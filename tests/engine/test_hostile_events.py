@@ -337,6 +337,7 @@ def test_a_million_groups_of_one_event(numbers: str) -> None:
     assert megabytes < 2000
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("numbers", "within", "slide"),

@@ -240,6 +240,7 @@ def test_values_that_are_no_integers() -> None:
 # ------------------------------------------------------------------------------------------------------ streams
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", [False, True], ids=["integers", "strings"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ever_new_keys_take_no_more_memory(text: bool, threads: int) -> None:

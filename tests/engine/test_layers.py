@@ -156,6 +156,7 @@ def test_a_key_that_rows_alone_carry() -> None:
     assert rows == oracle.evaluate(parse(text), events) == hamlet.run(workload, table).rows()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("query", ORDERED)
 def test_rows_have_no_order_among_events(query: str) -> None:
     for seed in range(4):
@@ -199,6 +200,7 @@ STRICT = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("semantics", ["NEXT", "CONTIGUOUS"])
 @pytest.mark.parametrize("query", STRICT)
 def test_rows_have_no_order_where_not_everything_may_be_skipped(query: str, semantics: str) -> None:

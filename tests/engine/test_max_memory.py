@@ -235,6 +235,7 @@ def test_sizes() -> None:
 LIMITS = ("1000000", "8000000")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", CASES)
 def test_no_notation_grows_far_beyond_its_limit(name: str) -> None:

@@ -63,7 +63,7 @@ def assert_equal(found: list[dict[str, Any]], expected: list[dict[str, Any]], ex
                 assert math.isclose(value, other[name], rel_tol=1e-9), (name, row, other)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("options", [{}, {"sharing": "never"}, {"numbers": "float"}, {"threads": 2}], ids=str)
 def test_differential_bursts_and_single_events(window: str, options: dict[str, Any]) -> None:

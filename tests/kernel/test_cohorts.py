@@ -56,7 +56,7 @@ def test_few_events_in_many_windows_are_those_of_the_oracle(pattern: str, number
         assert difference(found, expected, magnitudes=scales(expected, 9.0), floats=floats) is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("items", ITEMS)
 def test_saved_and_advanced_anywhere(items: str, numbers: str, monkeypatch: pytest.MonkeyPatch) -> None:

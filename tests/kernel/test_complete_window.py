@@ -96,7 +96,7 @@ def test_vectors_of_every_width(width: int, options: dict[str, Any], monkeypatch
     assert difference(found.rows(), expected, floats=bool(options)) is None
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("bits", [2, 16, 22, 26, 28, 29, 30, 31, 34, 45])
 @pytest.mark.parametrize(
     "items", [ITEMS[:2], ITEMS[1:3], [ITEMS[4]], ["COUNT(*), SUM(b.v), AVG(b.v), MIN(b.v)"]], ids=str
@@ -151,6 +151,7 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
     assert one.rows() == other.rows()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 def test_many_windows_are_held_and_batches_taken_in_portions(numbers: str) -> None:
     """Windows of thousands of keys, of one, and of some; more sets of classes than a vector's table has room for."""

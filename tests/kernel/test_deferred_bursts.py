@@ -62,7 +62,7 @@ def sums(workload: hamlet.Workload, events: pa.Table) -> Rows:
     return [{name: value for name, value in row.items() if not name.startswith("min")} for row in rows]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("most", [100, 2**62], ids=["small", "large"])
 def test_runs_of_bursts_give_what_bursts_give(window: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def rows(pattern: str, where: str, window: str, events: list[dict[str, Any]], **
     return hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_differential_long_scans(pattern: str, window: str) -> None:
@@ -57,6 +57,7 @@ def test_differential_long_scans(pattern: str, window: str) -> None:
     assert not difference(found, expected, magnitudes=magnitudes, floats=True)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("window", WINDOWS)
 def test_saved_between(numbers: str, window: str) -> None:

@@ -67,6 +67,7 @@ def test_oracle(window: str, ties: float) -> None:
         assert "limb_matrix" in served(results)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("window", ["WITHIN 900 s SLIDE 60 s", "WITHIN 2000 s SLIDE 130 s", "WITHIN 300 s SLIDE 1 s"])
 def test_size(window: str) -> None:
     """Bands hand large counts over to it; results are those of `scalar`."""

@@ -63,7 +63,7 @@ def rows(pattern: str, where: str, window: str, events: list[dict[str, Any]], **
     return hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("predicate", PREDICATES)
 @pytest.mark.parametrize("window", ["WITHIN 400 s", "WITHIN 300 s SLIDE 70 s"])
 @pytest.mark.parametrize("seed", [0, 1])

@@ -107,7 +107,7 @@ def scales(rows: Rows, most: float) -> Rows:
     return [{name: most if "avg" in name else Fraction(row["count"]) * Fraction(most) for name in row} for row in rows]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("items", ITEMS)
 @pytest.mark.parametrize("options", [{}, {"numbers": "float"}, {"sharing": "never"}, {"threads": 2}], ids=str)
@@ -213,7 +213,7 @@ def one_a_pane(panes: int, ticks: int, keys: tuple[int | None, ...] = (1,)) -> R
     ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("items", [*ITEMS, "COUNT(*), AVG(b.v), MIN(b.v), MAX(b.w)"])
 def test_pane_maps_are_the_panes_of_every_window(items: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards, ties, NULL, late beginnings: what a pane makes of one window it makes of all, in one run and in two."""

@@ -52,7 +52,7 @@ def alone(workload: hamlet.Workload, events: list[dict[str, Any]]) -> list[dict[
     return hamlet.run(workload, events, operators="scalar", features="", sharing="never").rows()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("most", [99, 3_000, 2**40, 2**62])
 def test_numbers_of_any_size(width: str, most: int) -> None:

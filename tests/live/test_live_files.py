@@ -440,6 +440,7 @@ def saves_in(folder: Path) -> set[str]:
     return {each.name for each in (folder / "ck").glob("*.save")}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("task", SAVED)
 def test_a_run_that_is_started_again_and_reads_nothing_keeps_its_place(task: str, folder: Path) -> None:
     arguments, name, line, head = SAVED[task]

@@ -168,7 +168,7 @@ def read(brokers: str, isolation: str) -> list[bytes]:
     return found
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("notation", "source", "sink"),
     [

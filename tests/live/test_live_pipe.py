@@ -75,6 +75,7 @@ def given(monkeypatch: pytest.MonkeyPatch, data: bytes, size: int = 1 << 20) -> 
     monkeypatch.setattr(sys, "stdin", Input())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("task", TASKS)
 def test_rows_come_before_the_input_ends(task: str) -> None:
     arguments, head, line = TASKS[task]
@@ -112,6 +113,7 @@ def test_a_stream_is_left_at_the_first_row(
         assert left >= len(text) - most
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 @pytest.mark.parametrize("task", TASKS)
 def test_lines_split_anywhere_are_as_a_file(
@@ -131,6 +133,7 @@ def test_lines_split_anywhere_are_as_a_file(
         assert expected.count("\n") == (20 if task.startswith("query") else 39)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("task", TASKS)
 def test_a_line_of_blanks_is_as_in_a_file(
     task: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -554,6 +557,7 @@ CHOICES = (
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("form", ["csv", "json"])
 @pytest.mark.parametrize("command", [["monitor", "t.lola", "--values"], ["run", "t.sase"], ["monitor", "t.mfotl"]])
 def test_events_of_a_pipe_are_chosen_as_those_of_a_file(

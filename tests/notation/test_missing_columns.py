@@ -119,7 +119,7 @@ def test_the_command_line(notation: str, ending: str, tmp_path: Path, capsys: py
     assert said.err.count(f"2.{ending} has no column 'a', which others have: it is NULL in its 2 events") == 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.spark
 @pytest.mark.parametrize("ending", FORMATS)
 @pytest.mark.parametrize("notation", EXPECTED)

@@ -83,7 +83,7 @@ def test_tables_rows_and_pushes_agree(numbers: str, bursts: int, count_types: tu
     assert (results.stats["largest_count_bits"] > 64) == (bursts > 1 and numbers == "exact")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("pushed", [37, 3000], ids=["few rows", "many rows"])
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"], ids=["ticks", "moments"])

@@ -167,6 +167,7 @@ def bars(browser: Chrome, selector: str) -> int:
 # ------------------------------------------------------------------------------------------------------- both pages
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["report", "explanation", "violations", "triggers", "dependencies"])
 @pytest.mark.parametrize("width", [1280, 420])
 def test_a_page_draws_complains_of_nothing_and_loads_nothing(

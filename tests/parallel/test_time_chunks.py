@@ -103,6 +103,7 @@ def _encoded(shipment: Shipment, rows: list[tuple[int, GroupRows]]) -> list[pa.R
     return [codecs[query].encode(each) for query, each in rows if each.windows]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 @pytest.mark.parametrize("features", FEATURES)
 def test_oracle_chunks_of_random_streams(features: str, numbers: str) -> None:

@@ -85,6 +85,7 @@ def test_narrow_integers_are_those_of_the_host(kind: pa.DataType) -> None:
         hamlet.sql(text, {"t": pa.Table.from_pylist(rows, schema)})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("outer", OUTER)
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_rows_of_single_pushes_are_those_of_a_run(clause: str, outer: str) -> None:

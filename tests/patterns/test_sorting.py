@@ -54,6 +54,7 @@ def rows_by(host: Host, keys: list[str], order: list[tuple[str, bool, bool]]) ->
     return [repr(row) for row in rows.to_pylist()], parts, found.given is not None
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(25))
 def test_rows_stand_as_the_host_puts_them(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     dice = random.Random(seed)

@@ -59,6 +59,7 @@ def kernel_queries(text: str, together: bool = True) -> list[tuple[tuple[int, ..
     return [each.users_of for each in compiled.classes]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", [ALIKE, GUARDED], ids=["alike", "guarded"])
 @pytest.mark.parametrize("options", [{}, {"numbers": "float"}, {"threads": 2}, {"sharing": "never"}], ids=str)
 def test_rows(text: str, options: dict[str, Any]) -> None:

@@ -165,7 +165,7 @@ def test_explain_says_what_is_kept_together(family: str) -> None:
     assert sorted(shown.together) == sorted(each for each in kernel_queries(text) if len(each) > 1)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rows_equal_those_of_the_oracle(family: str, window: str) -> None:

@@ -28,6 +28,7 @@ def estimated(text: str, events: Any, **options: Any) -> Estimate:
     return estimate(hamlet.Workload.parse(text), open_events(events), **options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("within", ["WITHIN 300 s", "WITHIN 600 s SLIDE 60 s", "WITHIN 2 h"])
 @pytest.mark.parametrize("keys", [4, 200, 20_000])
 def test_rows_and_operator(monkeypatch: pytest.MonkeyPatch, within: str, keys: int) -> None:

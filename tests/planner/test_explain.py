@@ -356,6 +356,7 @@ def check_rendering(text: str, shown_as: str) -> None:
         check_dot(text)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", WORKLOADS, ids=[path.stem for path in WORKLOADS])
 def test_every_workload_is_explained(path: Path) -> None:
     for shown_as in RENDERINGS:

@@ -127,6 +127,7 @@ FORMULAS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", FORMULAS)
 @pytest.mark.parametrize("slices", [1, 4, 7, 16])
 def test_a_slice_gets_every_event_that_its_valuations_match(text: str, slices: int) -> None:

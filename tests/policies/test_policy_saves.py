@@ -40,7 +40,7 @@ def stream(seed: int, events: int = 60) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("text", POLICIES)
 @pytest.mark.parametrize(("verdicts", "mode"), WAYS_OF)
 def test_a_monitor_of_verdicts_goes_on_where_it_was_saved(text: str, verdicts: str, mode: str) -> None:

@@ -91,6 +91,7 @@ BLOCKS = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("text", BLOCKS)
 @pytest.mark.parametrize("time_points", ["step", "event"])
 def test_files_are_cut_by_time_and_by_values(text: str, time_points: str, tmp_path: Path) -> None:

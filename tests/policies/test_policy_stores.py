@@ -30,7 +30,7 @@ KEPT = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("share", [0, 2])
 @pytest.mark.parametrize("begin", range(0, 160, 40))
 def test_looking_up_gives_the_rows_of_brute_force(monkeypatch: pytest.MonkeyPatch, share: int, begin: int) -> None:

@@ -293,6 +293,7 @@ def test_verdicts_that_need_no_future_are_given_at_once() -> None:
     assert (times.tolist(), offsets.tolist(), verdicts.tolist()) == ([3, 3], [0, 1], [1, 1])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("first", "more"), [(65, 65), (100, 100), (300, 100), (100, 3800)])
 @pytest.mark.parametrize("mode", MODES)
 def test_rows_of_earlier_time_points_make_their_own_room(first: int, more: int, mode: Any) -> None:

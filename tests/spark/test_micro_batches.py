@@ -66,6 +66,7 @@ class Job:
         return rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("features", [*FEATURES, "partial keys"])
 def test_micro_batches_give_the_rows_of_one_run(features: str) -> None:
     for seed in range(5):

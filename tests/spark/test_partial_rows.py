@@ -172,6 +172,7 @@ def through_tasks(case: Case, count: int, seed: int) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "features",
     [DEFAULT, Features(queries=6, adjacent=False), Features(conjunction=True), Features(broadcast=True)],

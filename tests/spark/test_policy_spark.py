@@ -36,7 +36,7 @@ def listed(rows: Any) -> list[str]:
     return sorted(str({name: value for name, value in row.items() if name != "policy"}) for row in rows)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_job_gives_the_rows_of_one_process(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str

@@ -99,7 +99,7 @@ SEEDS = [("queries", 11), ("queries", 12), ("conjunction", 21), ("broadcast", 31
 SEEDS += [("matching", 41), ("matching", 42), ("taken", 51)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("features", "seed"), SEEDS)
 def test_random_workloads(spark: SparkSession, features: str, seed: int) -> None:
     case: Case = random_case(seed, FEATURES[features])
@@ -129,7 +129,7 @@ def test_matched_events_and_trend_groups(spark: SparkSession) -> None:
     assert len(check(spark, text, table)) > 40
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "name",
     [
@@ -200,6 +200,7 @@ def test_the_columns_of_a_frame(spark: SparkSession) -> None:
     assert [tuple(row)[:6] for row in frame.where("query = 'q2'").collect()] == [("q2", 0, 5, None, None, 3)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_timestamps_of_a_frame(spark: SparkSession, zone: str, tmp_path: Path) -> None:
     """Instants come back as instants, whatever the session's zone; times without a zone keep what the clock shows."""
@@ -345,7 +346,7 @@ def growing(*bits: int) -> list[dict[str, object]]:
     return [{"time": time, "type": "A", "k": f"{n}", "v": 1, "x": 0.5} for n in bits for time in range(n)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("bits", "kind"), [((9, 10), "bigint"), ((9, 64), "decimal(38,0)"), ((9, 126), "decimal(38,0)"), ((127,), "string")]
 )

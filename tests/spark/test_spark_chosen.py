@@ -63,7 +63,7 @@ CHOICES: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("choice", CHOICES, ids=str)
 def test_files(spark: SparkSession, tmp_path: Path, choice: dict[str, Any]) -> None:
     """One file in small row groups, text, and folders that say the day."""

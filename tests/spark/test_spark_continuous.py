@@ -189,6 +189,7 @@ def test_empty_files_hold_no_events(store: SparkSession, tmp_path: Path, notatio
     assert expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("notation", ["query", "specification"])  # policies are read as specifications are
 def test_times_may_be_called_ts(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """Found by itself, at the first start and at the next."""
@@ -215,7 +216,7 @@ BAD = {
 
 
 # One reader serves all notations, and a start takes seconds: JSON lines are tried with one of them.
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("notation", "form"), [*((each, "csv") for each in NOTATIONS), ("policy", "jsonl")])
 def test_a_bad_file_stops_a_job_and_loses_nothing(
     store: SparkSession, tmp_path: Path, notation: str, form: str, capsys: pytest.CaptureFixture[str]
@@ -334,7 +335,7 @@ def test_strings_of_a_signature_are_text_in_a_job_too(tmp_path: Path, monkeypatc
     assert schema.field("u").type == pa.string()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_the_checkpoint_is_one_jobs_and_whole(
     store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]
@@ -359,7 +360,7 @@ def test_the_checkpoint_is_one_jobs_and_whole(
     assert "0.csv has changed since it was read" in capsys.readouterr().err
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("notation", EVERY)
 def test_a_streaming_frame_in_and_out(store: SparkSession, tmp_path: Path, notation: str) -> None:
     """It knows what was probably not meant, as far as its queries have come."""
@@ -433,7 +434,7 @@ def sliced(tmp_path: Path, notation: str, slices: int, *more: str, loud: bool = 
     assert main(arguments) == 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("notation", ["query", "policy", "specification"])
 def test_another_number_of_slices_goes_on(
     store: SparkSession, tmp_path: Path, notation: str, capsys: pytest.CaptureFixture[str]

@@ -78,7 +78,7 @@ def frames(spark: SparkSession) -> dict[str, DataFrame]:
     return {"ticks": spark.createDataFrame(ticks(1)), "names": spark.createDataFrame(NAMES)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", STATEMENTS, ids=range(len(STATEMENTS)))
 def test_rows_are_those_in_process(frames: dict[str, DataFrame], text: str) -> None:
     expected = hamlet.sql(text, {"ticks": ticks(1), "names": NAMES}, dialect="spark").rows()

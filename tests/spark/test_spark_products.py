@@ -89,7 +89,7 @@ def through_tasks(case: Case, count: int, seed: int, **extra: Any) -> list[dict[
     return [row for _, rows in shown for row in query_results([rows], compiled.schema.clock).rows()]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("features", FEATURES)
 def test_tasks_of_time_ranges_give_the_rows_of_one_process(features: str) -> None:
     """Ranges may have a time in common, whose events meet."""
@@ -262,6 +262,7 @@ def events() -> pa.Table:
     return table.append_column("g", pa.array([chance.randint(1, 3) for _ in range(3000)]))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 def test_submit_sends_maps(
     spark: SparkSession, events: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: str
