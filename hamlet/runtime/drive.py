@@ -16,6 +16,7 @@ from hamlet.errors import LateError
 from hamlet.input.live.sources import Ended, Place, Source, Stream, wait
 from hamlet.runtime.feed import BadRows, Feed
 from hamlet.runtime.output import Output, written
+from hamlet.runtime.runs import take_runs
 from hamlet.runtime.stop import Stop
 from hamlet.runtime.tenant import Tenant
 
@@ -156,15 +157,22 @@ class Driver:
         return min(times, default=None)
 
     def _read(self, number: int, source: Source, ready: set[int]) -> None:
+        runs: list[tuple[Feed, bytes]] = []  # of files that are merged
         for stream, data in source.read(ready):
             self.meter.read_at = time.monotonic()
-            feed = self._feed(number, source, stream)
-            if isinstance(data, Ended):
+            owner = stream.owner
+            feed = self._feed(number if owner is None else self.sources.index(owner), owner or source, stream)
+            if owner is not None and not isinstance(data, Ended):
+                runs.append((feed, data))
+            elif isinstance(data, Ended):
+                take_runs(runs)
+                runs.clear()
                 feed.end(data.whole)
                 if not source.carries:
                     feed.finish()
             else:
                 feed.data(data)
+        take_runs(runs)
 
     def _feed(self, number: int, source: Source, stream: Stream) -> Feed:
         """What reads a stream."""

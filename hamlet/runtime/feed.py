@@ -125,6 +125,49 @@ class Feed:
             return
         self._block(*self._lines.feed(data))
 
+    @property
+    def settled(self) -> bool:
+        """Whether whatever comes now is lines of events."""
+        parsers = self._parsers
+        return bool(parsers) and (self.header is not None or not any(each.header for each in parsers or ()))
+
+    def whole_lines(self, data: bytes) -> tuple[bytes, int]:
+        """The lines that are whole with these bytes, which somebody else takes, and the number of the first."""
+        return self._lines.feed(data)
+
+    @property
+    def tenants(self) -> int:
+        """How many take the events."""
+        return len(self._tenants)
+
+    def push(self, place: int, events: Any) -> bool:
+        """Push events of this and other streams into a tenant; gives whether it has taken them."""
+        tenant = self._tenants[place]
+        before = tenant.events
+        try:
+            self._take(place, events, self.name)
+        except DataError:
+            if tenant.failed or tenant.events != before:
+                raise
+            return False
+        return True
+
+    def parsed(self, place: int, block: bytes) -> Any:
+        """The events in lines, for a tenant; nothing is pushed.
+
+        Raises
+        ------
+        BadLineError
+        """
+        assert self._parsers is not None
+        return self._parsers[place].parse(block)
+
+    def take_lines(self, place: int, block: bytes, line: int) -> None:
+        """Parse lines, the first of which has this number, and push them into a tenant."""
+        assert self._parsers is not None
+        if block:
+            self._lines_of(place, self._parsers[place], block, line)
+
     def end(self, whole: bool) -> None:
         """No bytes follow; a last line without a line break counts where the stream is whole, and else is bad."""
         if self._begun and self._parsers is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +15,7 @@ from hamlet.input.csvfile import with_nulls
 from hamlet.input.file_form import repeated_column
 from hamlet.input.json_line import brief, object_of
 from hamlet.input.jsonbad import NAMES, kind_of_type
-from hamlet.input.live.table_lines import BadLineError, Columns, Lines, header_of, without_place
+from hamlet.input.live.table_lines import BadLineError, Columns, Lines, ParsedEvents, header_of, without_place
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import no_times
 from hamlet.input.ordering import SortKey
@@ -34,14 +33,6 @@ from hamlet.streams.results import Found
 from hamlet.streams.sources import NULLS, TYPES, declared_by
 from hamlet.streams.specification import Specification
 from hamlet.streams.tables import table_of_events
-
-
-@dataclass(frozen=True)
-class _Events:
-    """Events of a parser; with `closed`, a column that is not there is a mistake."""
-
-    table: pa.Table
-    closed: bool
 
 
 class StreamTenant(MonitorTenant):
@@ -139,8 +130,8 @@ class StreamTenant(MonitorTenant):
         """Take events of a parser, or a table."""
         monitor = self.monitor
         monitor.attach(name)
-        table, closed = (events.table, events.closed) if isinstance(events, _Events) else (events, True)
-        if not isinstance(events, _Events):
+        table, closed = (events.table, events.closed) if isinstance(events, ParsedEvents) else (events, True)
+        if not isinstance(events, ParsedEvents):
             mistakes = column_errors(self.spec.program, dict(zip(table.schema.names, table.schema.types, strict=True)))
             if mistakes:
                 raise WorkloadError(mistakes)
@@ -193,7 +184,7 @@ class _JsonEvents(Lines):
     def begin(self, line: bytes) -> None:
         """There is no header."""
 
-    def parse(self, block: bytes) -> _Events | None:
+    def parse(self, block: bytes) -> ParsedEvents | None:
         """The events of a block of lines."""
         rows: list[dict[str, Any]] = []
         for line in block.split(b"\n"):
@@ -217,7 +208,7 @@ class _JsonEvents(Lines):
             raise BadLineError(str(error)) from None
         self._check(table, time)
         self._keep_kinds(table, {*self._read, time})
-        return _Events(table, closed)
+        return ParsedEvents(table, closed)
 
     def _keep_kinds(self, table: pa.Table, names: set[str]) -> None:
         """Raise BadLineError where values are of another kind than those of the lines before, as a file does."""
@@ -288,7 +279,7 @@ class _CsvEvents(Lines):
         except DataError as error:
             raise DataError(f"{self._name}: {error}") from None
 
-    def parse(self, block: bytes) -> _Events | None:
+    def parse(self, block: bytes) -> ParsedEvents | None:
         """The events of a block of lines."""
         if not block.strip(b"\r\n"):
             return None
@@ -305,7 +296,7 @@ class _CsvEvents(Lines):
         if times.null_count or "" in set(times.to_pylist()):
             raise BadLineError(f"there is no {self._time}")
         _check_texts(self._time, times)
-        return _Events(table, True)
+        return ParsedEvents(table, True)
 
     @property
     def _learnt(self) -> dict[str, pa.DataType]:

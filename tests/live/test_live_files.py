@@ -25,12 +25,16 @@ from pyarrow import csv
 
 from hamlet.cli import main
 from hamlet.cli.interrupt import heard_at_once
+from hamlet.input.live import merging
 from hamlet.input.live.sources import Ended, FileSource
+from hamlet.runtime import runs
 from hamlet.runtime.stop import Stop, readable
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = ["monitor", "p.mfotl", "--signature", "p.sig"]
 WAIT = 60
+RISING = """SELECT * FROM events MATCH_RECOGNIZE (ORDER BY time MEASURES FIRST(time) AS a, COUNT(*) AS n
+    AFTER MATCH SKIP PAST LAST ROW PATTERN (a b+) DEFINE b AS x > PREV(x))"""
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "p.mfotl").write_text("publish(x) AND x > 0")
     (tmp_path / "p.sig").write_text("publish(x: int)")
     (tmp_path / "q.sase").write_text("RETURN COUNT(*), SUM(A.x) PATTERN A+ WITHIN 3 s SLIDE 1 s")
+    (tmp_path / "q.sql").write_text(RISING)
     (tmp_path / "s.lola").write_text("input x: Int64  output n := n.offset(by: -1).defaults(to: 0) + x  trigger n > 0")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -573,26 +578,40 @@ def test_a_pipe_cannot_be_read_again(folder: Path) -> None:
 
 
 MERGED = {
-    "policy": (POLICY, "{0},publish,{1},note {0}\n"),
-    "query": (["run", "q.sase"], '{0},A,{1},"two\nlines"\n'),
-    "specification": (["monitor", "s.lola", "--values"], "{0},-,{1},\n"),
+    "policy": (POLICY, "publish", "note {0}"),
+    "query": (["run", "q.sase"], "A", '"two\nlines"'),
+    "specification": (["monitor", "s.lola", "--values"], "-", ""),
+    "row pattern": (["run", "q.sql"], "r", "x"),
 }
 
 
+@pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("task", MERGED)
-def test_files_that_end_are_merged_by_time(task: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    arguments, line = MERGED[task]
+def test_files_that_end_are_merged_by_time(
+    task: str, plain: bool, folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is read at once; of plain files runs are pushed together."""
+    monkeypatch.setattr(merging, "READ", 200)
+    together: list[bool] = []
+    whole_runs = runs._together
+    monkeypatch.setattr(
+        runs, "_together", lambda *all_: (found := whole_runs(*all_), together.append(found is not None))[0]
+    )
+    arguments, kind, note = MERGED[task]
     lot = random.Random(task)
     inputs = []
-    for number in range(3):
-        times = sorted(lot.choices(range(60), k=lot.choice([0, 3, 40])) if number else range(0, 60, 3))
-        text = "".join(line.format(time, lot.randrange(1, 100)) for time in times)
-        (folder / f"{number}.csv").write_text("time,type,x,note\n" + text)
+    for number, size in enumerate((40, 40, lot.choice([0, 3, 40]))):
+        times = sorted(lot.choices(range(60), k=size))
+        rows = [f"{time},{kind},{lot.randrange(1, 100)},{'' if plain else note.format(time)}\n" for time in times]
+        if not plain:  # blank lines are no events
+            rows = [row + "\n" * (lot.random() < 0.1) for row in rows]
+        (folder / f"{number}.csv").write_text("time,type,x,note\n" + "".join(rows))
         inputs += ["--input", f"{number}.csv"]
     assert main([*arguments, *inputs, "--output", "-", "--quiet"]) == 0
     whole = capfd.readouterr().out
     assert main([*arguments, *inputs, "--output", "-", "--quiet", "--http", "127.0.0.1:0"]) == 0
     assert capfd.readouterr().out == whole
+    assert any(together) or not plain
     common = [*arguments, *inputs, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
     with running(*common, "--every", "0.001 s") as run:
         until(lambda: len(list((folder / "ck").glob("*.save"))) == 2)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 
 from hamlet.errors import DataError
 from hamlet.input.live.line_times import Seconds, TimeText, seconds_in, sniffed, time_text
 from hamlet.input.live.lines import LineForm
-from hamlet.input.live.sources import Ended, FileSource, Place, Read, Source, Stream
+from hamlet.input.live.sources import READ, Ended, FileSource, Place, Read, Source, Stream
 
 _BEFORE_ALL = -(1 << 200)
 
@@ -42,35 +43,42 @@ class MergedFile(Source):
         self._last: tuple[str, Seconds] | None = None  # the time of the last line that has one, and its text
 
     def read(self, ready: set[int]) -> Iterator[Read]:
-        """The lines that come before all that others have left."""
-        self._fill(ready)
+        """Lines of all files of the group in the order of their times, about as many as are read at once."""
+        heads: list[tuple[tuple[Seconds, int], MergedFile]] = []
         for each in self._group:
-            if each is not self:
-                each._fill(ready)
-        bounds = [each._head() for each in self._group if each is not self and not each._whole_given]
-        if bounds and self._by_lines:
-            bound = min(bounds)
-            end = self._end_before(bound)
+            if not each.done:
+                yield from each._next(ready, heads)
+        given = 0
+        while heads and given < READ:
+            _, first = heappop(heads)
+            data = first._before(heads[0][0] if heads else None)
+            assert first._stream is not None
+            if data:
+                given += len(data)
+                yield first._stream, data
+            yield from first._next(ready, heads)
+
+    def _next(self, ready: set[int], heads: list[tuple[tuple[Seconds, int], MergedFile]]) -> Iterator[Read]:
+        """Put the file among those that have lines left; where it has none, it ends."""
+        self._fill(ready)
+        if self._at < len(self._data) or not self._whole:
+            heappush(heads, (self._head(), self))
         else:
-            end = len(self._data)
-        if end > self._at:
-            given, self._at = self._data[self._at : end], end
-            assert self._stream is not None
-            yield self._stream, given
-        if self._whole_given and not self.done:
             self.done = True
             assert self._stream is not None
             yield self._stream, Ended(True)
 
-    @property
-    def _whole_given(self) -> bool:
-        return self._whole and self._at == len(self._data)
+    def _before(self, bound: tuple[Seconds, int] | None) -> bytes:
+        """The lines that come before a time, which are given by that."""
+        at = self._at
+        self._at = len(self._data) if bound is None or self._times is None else self._end_before(bound)
+        return self._data[at : self._at]
 
     def _fill(self, ready: set[int]) -> None:
         """Read until there is a whole line, or the file has ended."""
         while not self._whole and (self._short or self._data.find(b"\n", self._at) < 0):
             for stream, data in self._inner.read(ready):
-                self._stream = stream
+                self._stream, stream.owner = stream, self
                 if not isinstance(data, Ended):
                     self._data, self._at, self._short = self._data[self._at :] + data, 0, False
             self._whole = self._inner.done

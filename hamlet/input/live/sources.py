@@ -47,6 +47,8 @@ class Stream:
         The CSV header before that.
     headless : bool
         Whether no header can come.
+    owner : Source or None
+        Whose it is, where another source of its group may give what it has.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Stream:
     header: bytes | None = None
     headless: bool = False
     about: Place = field(default_factory=dict)
+    owner: Source | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -44,6 +45,14 @@ _LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d|$)")
 
 class BadLineError(DataError):
     """Some line of a block is no event."""
+
+
+@dataclass(frozen=True)
+class ParsedEvents:
+    """Events of lines; with `closed`, a column that is not there is a mistake."""
+
+    table: pa.Table
+    closed: bool
 
 
 class Columns:
@@ -185,7 +194,7 @@ class JsonLines:
         ------
         BadLineError
         """
-        rows = _lines_in(block)
+        rows = lines_in(block)
         if not rows:
             return None
         if not self._columns.settled:
@@ -534,7 +543,7 @@ def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return None
 
 
-def _lines_in(block: bytes) -> int:
+def lines_in(block: bytes) -> int:
     """How many lines of a block are not blank."""
     count = block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
     if _BLANK.search(block):
