@@ -173,12 +173,12 @@ def match_checker(text: str, events: Any, evidence: Mapping[str, Any], options: 
         if statement is chosen:
             break
         run.run()
-    for place, each in enumerate(chosen.clauses[: chosen.clauses.index(clause)]):
-        run.evaluate(each, run.source_of(each), f"__hamlet_c{place}")
-        run.replaced(each, f"__hamlet_c{place}")
-    meaning = run.read(clause, run.source_of(clause))
-    rows = host.arrow(run.source_of(clause)).to_pylist()
-    run.replaced(clause, "__hamlet_rows")
+    for each in chosen.clauses[: chosen.clauses.index(clause)]:
+        run.settle(each)
+    source = run.source_of(clause)
+    meaning = run.read(clause, source)
+    rows = host.arrow(source).to_pylist()
+    run.replaced(clause, "__hamlet_rows", [each.name for each in clause.measures])
     reads = {"partition": meaning.partition, "order": meaning.order, "measures": meaning.measures}
     conditions = {name: each.read for name, each in meaning.conditions.items()}
     if meaning.whole_division and re.search(r"(?<!\*)/(?!\*)", text):

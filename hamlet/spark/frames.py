@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,6 +62,12 @@ class Events:
     def select(self, names: Iterable[str]) -> DataFrame:
         """Some of the columns, in this order."""
         return self.frame.select(*(self.columns[name][0] for name in names))
+
+
+def packed(fields: Mapping[str, str]) -> str:
+    """A structure of Spark, of values by their names."""
+    listed = [f"{value} AS {quoted(name)}" for name, value in fields.items()]
+    return f"struct({', '.join(listed)})"
 
 
 def quoted(name: str) -> str:

@@ -38,6 +38,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
 from hamlet.input.widening import merged_schema
 from hamlet.output.place import folder_name, staged
+from hamlet.patterns.clause.outer import Correlated, Outer, with_tables
 from hamlet.patterns.clause.statement import Rewriting, Statement
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed
@@ -50,7 +51,6 @@ from hamlet.patterns.match.run import (
     named_tables,
     parsed,
     quoting_of,
-    source_query,
     translator,
 )
 from hamlet.patterns.options import MAX_STEPS
@@ -61,7 +61,7 @@ from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun, kept_colum
 from hamlet.spark.continuous import Counts, Sink, Written, closed, frame_of
 from hamlet.spark.events import Reading
 from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
-from hamlet.spark.frames import plain_in_spark, quoted
+from hamlet.spark.frames import packed, plain_in_spark, quoted
 from hamlet.spark.input import arriving, first_file, local_path, sources_of
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said, spoken_of
@@ -485,20 +485,67 @@ class _Text:
     def _frame(self, number: int, statement: Statement, span: Span, views: _Views) -> DataFrame:
         """The rows of a query, in which clauses become views."""
         rewriting = Rewriting(self._script.text)
-        names: list[str] = []
-        for place, clause in enumerate(statement.clauses):
-            text = source_query(statement, rewriting, clause)
-            frame = self._query(text, clause.source, None)
-            if frame.isStreaming and any(each in text for each in names):
+        names: dict[int, str] = {}
+
+        def settle(clause: Clause) -> None:
+            place = statement.clauses.index(clause)
+            if place in names:
+                return
+            text = with_tables(
+                statement, rewriting, clause.source.start, f"SELECT * FROM {rewriting.render(clause.source)}"
+            )
+            before = list(names.values())
+            names[place] = f"hamlet_match_{uuid.uuid4().hex}"
+            frame, outer = self._table_of(statement, rewriting, clause, text, settle)
+            if frame.isStreaming and any(each in text for each in before):
                 raise UnsupportedError(
                     "a continuous job has no MATCH_RECOGNIZE over the rows of another one: what that gives late would "
                     "be late\nhint: write the rows of the inner one, and let a second job follow them"
                 )
-            name = f"hamlet_match_{uuid.uuid4().hex}"
-            names.append(name)
-            views.name(name, self._matched(frame, number, place, clause, views))
+            if frame.isStreaming and outer is not None:
+                raise UnsupportedError(
+                    f"{self._script.source}: {self._reports.place(clause.source)}: a continuous job has no "
+                    "MATCH_RECOGNIZE over a table that reads the rows around it: later ones may need all rows again"
+                    "\nhint: partition by what is compared with them, and join the rows that the clause gives"
+                )
+            rows = self._matched(frame, number, place, clause, views, outer)
+            views.name(names[place], rows)
+            name = names[place] if outer is None else outer.replacement(names[place], rows.columns)
             rewriting.replace(clause, name)
+
+        for each in statement.clauses:
+            settle(each)
         return self._query(rewriting.render(span), span, rewriting)
+
+    def _table_of(
+        self,
+        statement: Statement,
+        rewriting: Rewriting,
+        clause: Clause,
+        text: str,
+        settle: Callable[[Clause], None],
+    ) -> tuple[DataFrame, Correlated | None]:
+        """The rows of a clause's table, of which a query is given, for all rows around it that it reads."""
+        translate = translator(self._script.dialect, "spark")
+        if self._columns(translate(text)) is None:
+            quoting = quoting_of(self._script.dialect)
+            outer = Outer(statement, rewriting, clause, translate, self._columns, quoting, quoted, packed)
+            for each in outer.reads(statement.clauses):
+                settle(each)
+            found = outer.correlated()
+            if found is not None and self._columns(found.query) is not None:
+                return self._spark.sql(found.query), found
+            refused = outer.refused()
+            if refused is not None:
+                self._reports.error(refused, clause.source, "put the clause behind WITH")
+                raise Failed
+        return self._query(text, clause.source, None), None
+
+    def _columns(self, query: str) -> list[str] | None:
+        """The columns of a query; None for one that Spark refuses."""
+        with contextlib.suppress(*Refusal):
+            return self._spark.sql(query).columns
+        return None
 
     def _query(self, text: str, span: Span, rewriting: Rewriting | None) -> DataFrame:
         """A query of Spark SQL; a mistake is reported at its place."""
@@ -516,7 +563,9 @@ class _Text:
             raise Failed from None
         return frame
 
-    def _matched(self, frame: DataFrame, number: int, place: int, clause: Clause, views: _Views) -> DataFrame:
+    def _matched(
+        self, frame: DataFrame, number: int, place: int, clause: Clause, views: _Views, outer: Correlated | None
+    ) -> DataFrame:
         """The rows of a clause over those of its table."""
         frame = frame.toDF(*distinct_names(frame.columns))
         if frame.isStreaming:
@@ -527,10 +576,12 @@ class _Text:
         meaning = read_clause(
             self._reports, clause, statement.tokens, aggregates, frame.columns, translate, quoting_of(dialect)
         )
+        if outer is not None:
+            meaning.partition[:0] = outer.partition(clause, quoted)
         view, given = (f"hamlet_{each}_{uuid.uuid4().hex}" for each in ("rows", "given"))
         source = frame
-        if INPUT not in frame.columns:
-            frame = frame.withColumn(INPUT, monotonically_increasing_id())
+        if INPUT not in frame.columns:  # Spark joins with no subquery in which rows are numbered as they come
+            frame = frame.withColumn(INPUT, monotonically_increasing_id() if outer is None else lit(0))
         views.name(view, frame)
         columns = Columns(self._spark, view, frame.schema, meaning, self._reports)
         order = self._order(clause)

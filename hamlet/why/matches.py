@@ -106,12 +106,12 @@ class _Asked:
             raise OptionError(f"{name} has no MATCH_RECOGNIZE; evidence is given for rows of one")
         run = StatementRun(script, run.statement, host, self.reports, "__hamlet_w", self.max_steps)
         *inner, clause = run.statement.clauses
-        for place, each in enumerate(inner):
-            run.evaluate(each, run.source_of(each), f"__hamlet_w{place}")
-            run.replaced(each, f"__hamlet_w{place}")
+        for each in inner:
+            run.settle(each)
         self.number = sum(len(each.clauses) for each in script.statements[: script.statements.index(run.statement)])
         self.number += len(inner)
         source = run.source_of(clause)
+        self.outside = run.read_outside(clause)
         placed = f"SELECT *, row_number() OVER () - 1 AS {quoted(PLACE)} FROM ({source})"
         self.meaning: Meaning = run.read(clause, source)
         self.ordered: Ordered = ordered_rows(self.meaning, host, placed, "__hamlet_w_ordered", self.reports)
@@ -149,8 +149,18 @@ class _Asked:
             tree = tree.select("rowid AS __hamlet_point")
         else:
             tree = sqlglot.parse_one("SELECT *, rowid AS __hamlet_point FROM __hamlet_w", dialect="duckdb")
+            self._without_outer()
         rows = self.host.arrow(tree.sql("duckdb")).to_pylist()
         return [(row.pop("__hamlet_point"), {key: row[key] for key in row if key != PLACE}) for row in rows]
+
+    def _without_outer(self) -> None:
+        """Of what is wanted of a row keep what the clause gives of it, the columns of rows around it by its names."""
+        given = self.host.names("__hamlet_w")
+        keys = {name: key for key, name in self.outside.items() if name not in given}
+        if keys:
+            beside = set(self.host.names(self.outer)) - {*given, *self.ordered.columns, "at"}
+            wanted = {keys.get(name, name): value for name, value in self.wanted.items()}
+            self.wanted = {name: value for name, value in wanted.items() if name not in beside}
 
     # A row that is there.
 

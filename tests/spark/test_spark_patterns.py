@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RISES = "PATTERN (a up+) DEFINE up AS price > PREV(price)"
+RISING = f"ORDER BY ts, price MEASURES FIRST(ts) AS since, COUNT(*) AS n {RISES}"
 BY_SYMBOL = f"PARTITION BY symbol ORDER BY ts MEASURES FIRST(ts) AS since, COUNT(*) AS n {RISES}"
 STATEMENTS = (
     f"SELECT * FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL})",
@@ -41,7 +42,22 @@ STATEMENTS = (
     "PATTERN (PERMUTE(a, b) {- c -}?) DEFINE a AS price > 6, b AS price < 6)",
     f"CREATE OR REPLACE TEMP VIEW dear AS SELECT * FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL}); "
     "SELECT symbol, max(n) AS longest FROM dear GROUP BY symbol",
+    *(
+        text.format(f"(SELECT * FROM ticks WHERE ticks.symbol <=> u.symbol AND ts >= least) MATCH_RECOGNIZE ({RISING})")
+        for text in (
+            "SELECT u.symbol, u.least, m.* FROM few AS u, LATERAL {} m",
+            "SELECT * FROM few AS u LEFT JOIN LATERAL {} m ON true",
+            "SELECT * FROM few AS u WHERE least > 2 AND EXISTS (SELECT 1 FROM {} WHERE n > 2)",
+            "WITH x AS (SELECT * FROM few) SELECT least, (SELECT max(n) FROM {}) AS n FROM x AS u",
+            "SELECT u.symbol, m.price, m.c FROM few AS u, LATERAL (SELECT * FROM ticks WHERE price >= u.least / 4) "
+            "MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts, price MEASURES CLASSIFIER() AS c ALL ROWS PER MATCH "
+            "PATTERN (a b+) DEFINE b AS price < LAST(price, 1)) m",
+            "SELECT names.name, m.n FROM names, LATERAL (SELECT m.n FROM few AS u, LATERAL {} m "
+            "WHERE u.symbol = names.symbol) m",
+        )
+    ),
 )
+FEW = pa.table({"symbol": ["x", "y", None, "x", "x", "q"], "least": [0, 3, 5, 20, 0, 1]})
 
 
 def ticks(seed: int) -> pa.Table:
@@ -75,13 +91,17 @@ def values(rows: list[dict[str, Any]]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def frames(spark: SparkSession) -> dict[str, DataFrame]:
-    return {"ticks": spark.createDataFrame(ticks(1)), "names": spark.createDataFrame(NAMES)}
+    return {
+        "ticks": spark.createDataFrame(ticks(1)),
+        "names": spark.createDataFrame(NAMES),
+        "few": spark.createDataFrame(FEW),
+    }
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", STATEMENTS, ids=range(len(STATEMENTS)))
 def test_rows_are_those_in_process(frames: dict[str, DataFrame], text: str) -> None:
-    expected = hamlet.sql(text, {"ticks": ticks(1), "names": NAMES}, dialect="spark").rows()
+    expected = hamlet.sql(text, {"ticks": ticks(1), "names": NAMES, "few": FEW}, dialect="spark").rows()
     found = hamlet.spark.sql(text, frames).toArrow()
     assert expected
     assert values(found.to_pylist()) == values(expected)

@@ -142,6 +142,19 @@ def _is_join(tokens: Sequence[Token]) -> bool:
     return False
 
 
+def enclosing(tokens: Sequence[Token], at: int) -> list[int]:
+    """The place of the first token and those behind the parentheses around a place of the text, outer ones first."""
+    starts = [0]
+    for place, each in enumerate(tokens):
+        if each.span.start >= at:
+            break
+        if each.kind == "other" and each.text == "(":
+            starts.append(place + 1)
+        elif each.kind == "other" and each.text == ")" and len(starts) > 1:
+            starts.pop()
+    return starts
+
+
 def visible_tables(statement: Statement, at: int) -> list[tuple[str, Span]]:
     """The tables of WITH that a place of a statement sees, outer ones first.
 
@@ -152,14 +165,7 @@ def visible_tables(statement: Statement, at: int) -> list[tuple[str, Span]]:
     """
     tokens = statement.tokens
     found = []
-    starts = [0]  # first tokens of the parentheses that enclose the place
-    for place, each in enumerate(tokens):
-        if each.span.start >= at:
-            break
-        if each.kind == "other" and each.text == "(":
-            starts.append(place + 1)
-        elif each.kind == "other" and each.text == ")" and len(starts) > 1:
-            starts.pop()
+    starts = enclosing(tokens, at)
     for level, start in enumerate(starts):
         limit = starts[level + 1] if level + 1 < len(starts) else len(tokens)
         head = _with_of(tokens, start, limit, at)

@@ -254,7 +254,7 @@ def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports:
         return order_rows(host, source, table, [each.text for each in meaning.partition], order)
     except HostError as error:
         found = [
-            (each, _said(host, f"SELECT ({each.text}) FROM ({source}) LIMIT 0"))
+            (each, host.said(f"SELECT ({each.text}) FROM ({source}) LIMIT 0"))
             for each in (*meaning.partition, *meaning.order)
         ]
         _report(reports, found, error, meaning.clause.span)
@@ -455,7 +455,7 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         for column, read in reads.items():
             try:
                 alone = evaluation.query({column: read}, f"{name}_alone")
-                single.append((read, _said(ordered.host, alone)))
+                single.append((read, ordered.host.said(alone)))
             except HostError as own:
                 single.append((read, own))
         _report(reports, single, error, clause.span)
@@ -558,20 +558,11 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
-def _said(host: Host, text: str) -> HostError | None:
-    """What the host says against a query, None for nothing."""
-    try:
-        host.rows(text)
-    except HostError as error:
-        return error
-    return None
-
-
 def _wrong(ordered: Ordered, condition: str) -> HostError | None:
     """What the host says against a condition over the table in order."""
     query = f"SELECT ({condition}) AS c FROM {ordered.table}"
     found = check_condition(ordered.host, query)
-    found = found or _said(ordered.host, f"SELECT CAST(({condition}) AS BOOLEAN) FROM {ordered.table}")
+    found = found or ordered.host.said(f"SELECT CAST(({condition}) AS BOOLEAN) FROM {ordered.table}")
     return found or (None if len(ordered.host.arrow(query)) == ordered.rows else not_of_each_row())
 
 

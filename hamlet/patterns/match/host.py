@@ -92,6 +92,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def packed(fields: Mapping[str, str]) -> str:
+    """A structure of the host, of values by their names."""
+    return f"struct_pack({', '.join(f'{quoted(name)} := {value}' for name, value in fields.items())})"
+
+
 def _duckdb() -> Any:
     try:
         return importlib.import_module("duckdb")
@@ -451,6 +456,14 @@ class Host:
     def names(self, table: str) -> list[str]:
         """The columns of a table."""
         return [row[0] for row in self.rows(f"DESCRIBE {table}")]
+
+    def said(self, query: str) -> HostError | None:
+        """What the host says against a query, None for nothing."""
+        try:
+            self.rows(query)
+        except HostError as error:
+            return error
+        return None
 
     def types(self, table: str) -> dict[str, str]:
         """The columns of a table and the host's types of them."""

@@ -156,6 +156,10 @@ class Matcher(Monitor):
             self._meaning: Meaning = run.read(clause, run.source_of(clause))
         except Failed:
             raise WorkloadError(self._reports.errors) from None
+        if run.read_outside(clause):
+            said = "a matcher's table reads no rows around it: later ones may need all rows again"
+            self._reports.error(said, clause.source, "use hamlet.sql")
+            raise WorkloadError(self._reports.errors)
         rewriting = run._rewriting
         self._inner = f"SELECT * FROM {rewriting.render(clause.source)}"
         rewriting.replace(clause, "__hamlet_given")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,12 +14,22 @@ import pyarrow as pa
 from hamlet.errors import OptionError, Span, UnsupportedError, WorkloadError, near_miss
 from hamlet.frontend.reports import Reports
 from hamlet.output.result import Asked, Results, TablePart
+from hamlet.patterns.clause.outer import Correlated, Outer, with_tables
 from hamlet.patterns.clause.scan import WHOLE_DIVISION, Quoting, dialect_of
-from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
+from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse
 from hamlet.patterns.clause.tree import Clause
 from hamlet.patterns.match.conditions import Failed, names_said
 from hamlet.patterns.match.evaluate import Meaning, Shared, distinct_names, evaluate, read_clause
-from hamlet.patterns.match.host import Host, HostError, aggregate_functions, keywords, no_columns, reserved_names
+from hamlet.patterns.match.host import (
+    Host,
+    HostError,
+    aggregate_functions,
+    keywords,
+    no_columns,
+    packed,
+    quoted,
+    reserved_names,
+)
 from hamlet.patterns.match.leading_time import reads_table
 from hamlet.patterns.match.ordered import Ordered
 from hamlet.patterns.match.projection import projection
@@ -393,20 +403,17 @@ class StatementRun:
         self._known = known or {}  # clauses that have been read, by their places
         self._rewriting = Rewriting(script.text)
         self._translate = translator(script.dialect)
+        self._settled: set[int] = set()  # clauses that are tables of the host
+        self._outer: dict[int, Correlated] = {}  # what clauses read from outside, by their places
         self.events = self.matches = 0  # rows that were put in order for this statement, and what was found in them
 
     def run(self) -> pa.Table | None:
         """The rows of the statement, None where it gives none."""
         try:
-            for place, clause in enumerate(self.statement.clauses):
-                name = f"{self._prefix}_m{place}"
-                rows = self._found(clause, self.source_of(clause), name)
-                self.replaced(clause, name)
+            for clause in self.statement.clauses:
+                rows = self.settle(clause)
                 if rows is not None:
-                    chosen = projection(self.text(), rows.column_names) if len(self.statement.clauses) == 1 else None
-                    if chosen is not None:
-                        return rows.select([at for _, at in chosen]).rename_columns([own for own, _ in chosen])
-                    self._host.register(name, rows)
+                    return rows
             text = self.text()
             if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
                 found = self._host.arrow(text)
@@ -416,6 +423,22 @@ class StatementRun:
         except HostError as error:
             self._report(error, self.statement.span)
             raise Failed from None
+        return None
+
+    def settle(self, clause: Clause) -> pa.Table | None:
+        """Let a clause be a table of the host from now on; gives the rows of a statement that takes no more of them."""
+        place = self.statement.clauses.index(clause)
+        if place in self._settled:
+            return None
+        self._settled.add(place)
+        name = f"{self._prefix}_m{place}"
+        rows = self._found(clause, self.source_of(clause), name)
+        self.replaced(clause, name, None if rows is None else rows.column_names)
+        if rows is not None:
+            chosen = projection(self.text(), rows.column_names) if len(self.statement.clauses) == 1 else None
+            if chosen is not None:
+                return rows.select([at for _, at in chosen]).rename_columns([own for own, _ in chosen])
+            self._host.register(name, rows)
         return None
 
     def evaluate(self, clause: Clause, source: str, name: str) -> None:
@@ -452,8 +475,16 @@ class StatementRun:
             said = f"ORDER BY {name} orders text, of which some is a number and some is not, such as {other!r}"
             self._host.notes.append(f"{said}: '10' comes before '9'")
 
-    def replaced(self, clause: Clause, name: str) -> None:
-        """From now on a clause is a table of the host."""
+    def read_outside(self, clause: Clause) -> Mapping[str, str]:
+        """The columns of rows around it that a clause's table reads, by the names that the clause has for them."""
+        outer = self._outer.get(clause.span.start)
+        return {} if outer is None else {each.key: each.name for each in outer.columns}
+
+    def replaced(self, clause: Clause, name: str, columns: Sequence[str] | None = None) -> None:
+        """From now on a clause is a table of the host, which has these columns."""
+        outer = self._outer.get(clause.span.start)
+        if outer is not None:
+            name = outer.replacement(name, self._host.names(name) if columns is None else columns)
         self._rewriting.replace(clause, name)
 
     def text(self) -> str:
@@ -461,22 +492,50 @@ class StatementRun:
         return self._translate(self._rewriting.render(self.statement.span))
 
     def source_of(self, clause: Clause) -> str:
-        """The host's query of a clause's table."""
-        return self._translate(source_query(self.statement, self._rewriting, clause))
+        """The host's query of a clause's table, for all rows around it that it reads."""
+        rendered = f"SELECT * FROM {self._rewriting.render(clause.source)}"
+        source = self._translate(with_tables(self.statement, self._rewriting, clause.span.start, rendered))
+        if self._names(source) is not None:
+            return source
+        quoting, number = quoting_of(self._script.dialect), "row_number() OVER ()"
+        outer = Outer(
+            self.statement, self._rewriting, clause, self._translate, self._names, quoting, quoted, packed, number
+        )
+        for each in outer.reads(self.statement.clauses):
+            self.settle(each)
+        found = outer.correlated()
+        refused = outer.refused() if found is None or self._names(found.query) is None else None
+        if refused is not None:
+            self._reports.error(refused, clause.source, "put the clause behind WITH")
+            raise Failed
+        if found is None:
+            return source
+        self._outer[clause.span.start] = found
+        return found.query
+
+    def _names(self, query: str) -> list[str] | None:
+        """The columns of a query; None for one that the host refuses."""
+        with contextlib.suppress(HostError):
+            if query not in self._shared.columns:
+                self._shared.columns[query] = self._host.names(query)
+            return self._shared.columns[query]
+        return None
 
     def read(self, clause: Clause, source: str) -> Meaning:
         """A clause with its expressions read."""
-        if source not in self._shared.columns:
-            try:
-                self._shared.columns[source] = self._host.names(source)
-            except HostError as error:
-                self._report(error, clause.source)
-                raise Failed from None
-        columns = self._shared.columns[source]
+        columns = self._names(source)
+        if columns is None:
+            said = self._host.said(f"DESCRIBE {source}")
+            assert said is not None
+            self._report(said, clause.source)
+            raise Failed
         aggregates = _aggregates(self._script.dialect)
         tokens, quoting = self.statement.tokens, quoting_of(self._script.dialect)
         found = read_clause(self._reports, clause, tokens, aggregates, columns, self._translate, quoting)
-        return replace(found, whole_division=self._script.dialect in WHOLE_DIVISION)
+        outer = self._outer.get(clause.span.start)
+        own = [] if outer is None else outer.partition(clause, quoted)
+        whole = self._script.dialect in WHOLE_DIVISION
+        return replace(found, partition=own + found.partition, whole_division=whole)
 
     def _report(self, error: HostError, span: Span) -> None:
         """Report what the host says of the text of a span, at its place if it is the user's own."""
@@ -494,14 +553,6 @@ class StatementRun:
         elif found is not None:
             place = found
         self._reports.error(_CLAUSE.sub("MATCH_RECOGNIZE", error.message), place, error.hint)
-
-
-def source_query(statement: Statement, rewriting: Rewriting, clause: Clause) -> str:
-    """The query of a clause's table in the dialect of the text, with the tables of WITH that it sees."""
-    text = f"SELECT * FROM {rewriting.render(clause.source)}"
-    for words, span in reversed(visible_tables(statement, clause.span.start)):
-        text = f"{words} {rewriting.render(span)} SELECT * FROM ({text})"
-    return text
 
 
 def word_in(text: str, span: Span, name: str) -> Span | None:
