@@ -32,14 +32,15 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 from pyspark.sql.functions import col, create_map, lit
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import MapState
 
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.output.columnar import folder_of, write_part
 from hamlet.output.typed import typed_rows, typed_schema
 from hamlet.spark.cell_states import whole, writing
 from hamlet.spark.frames import plain_in_spark
-from hamlet.spark.scaling import STATE, Plan, loaded
+from hamlet.spark.processor import Processor
+from hamlet.spark.scaling import Plan, loaded
 from hamlet.spark.session import guarded, task_number
 from hamlet.spark.sliced import CLOSED, PACKED, Slice, TimedWork, Work, decided, rows_of
 from hamlet.spark.slices import Batches, labels_of, mapped
@@ -47,7 +48,6 @@ from hamlet.spark.told import Telling, heard, telling, with_findings
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-STATE_KEY, STATE_VALUE = "cell int, part int", "cells int, saved binary"
 COUNTS = -1  # a bucket that holds no rows but what the slice has counted
 OBSERVED = "hamlet"  # the name of the counters in Spark's progress
 
@@ -101,7 +101,7 @@ def closed(work: Work, events: DataFrame, plan: Plan | None = None, initial: str
     pairs = create_map(*(lit(value) for cell, place in enumerate(plan.places) for value in (cell, labels[place])))
     keyed = packets.withColumn("label", pairs[col("slice")]).groupBy("label")
     found = keyed.transformWithState(
-        statefulProcessor=_Processor(work, initial),
+        statefulProcessor=Processor(WorkCells(work, initial)),
         outputStructType=from_arrow_schema(CLOSED),
         outputMode="Append",
         timeMode="None",
@@ -119,54 +119,55 @@ def _closed_rows(cell: int, slice: Slice) -> Iterator[dict[str, Any]]:
     yield decided(COUNTS, None, events=slice.read, cell=cell, seen=seen, **counts)
 
 
-class _Processor(StatefulProcessor):
-    """The monitors of a slice, one for each of its cells."""
+@dataclass(frozen=True)
+class WorkCells:
+    """The cells of a slice, as `hamlet.spark.processor` runs them.
 
-    def __init__(self, work: Work, initial: str | None) -> None:
-        self._work, self._initial = work, initial
+    Attributes
+    ----------
+    work : Work
+    initial : str or None
+        A folder with states, where Spark has none.
+    """
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Spark's name for the beginning."""
-        self._state = handle.getMapState(STATE, STATE_KEY, STATE_VALUE)
+    work: Work
+    initial: str | None
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
-        """The events of a micro-batch; gives what is decided."""
+    def closed(self, state: MapState, rows: Iterator[Row]) -> Iterator[Row]:
+        """Take the events of a micro-batch; gives what is decided."""
         with guarded():
-            yield from self._closed(rows)
+            yield from self._closed(state, rows)
 
-    def _closed(self, rows: Iterator[Row]) -> Iterator[Row]:
+    def _closed(self, state: MapState, rows: Iterator[Row]) -> Iterator[Row]:
         cells: dict[int, Slice] = {}
-        kept, before = self._parts(), dict[int, bytes | None]()
+        kept, before = self._parts(state), dict[int, bytes | None]()
         for row in rows:
             cell = row["slice"]
             if cell not in cells:
-                before[cell] = whole(kept[cell]) if cell in kept else loaded(self._initial, cell)
-                cells[cell] = self._work.opened(cell, before[cell])
+                before[cell] = whole(kept[cell]) if cell in kept else loaded(self.initial, cell)
+                cells[cell] = self.work.opened(cell, before[cell])
             cells[cell].take(row["first"], row["latest"], row["seen"], row["events"])
         for cell in sorted(cells):
             found = cells.pop(cell)
             yield from (Row(**each) for each in _closed_rows(cell, found))
             written = writing(kept.get(cell, ()), before.pop(cell), found.save())
-            self._state.updateValue((cell, written.part), (self._work.slices, written.data))
+            state.updateValue((cell, written.part), (self.work.slices, written.data))
             for part in written.dropped:
-                self._state.removeKey((cell, part))
+                state.removeKey((cell, part))
 
-    def _parts(self) -> dict[int, list[bytes]]:
+    def _parts(self, state: MapState) -> dict[int, list[bytes]]:
         """The states of all cells of the slice, as micro-batches have written them."""
         found: dict[int, dict[int, bytes]] = {}
-        for (cell, part), (cells, data) in self._state.iterator():
-            if cells != self._work.slices:
+        for (cell, part), (cells, data) in state.iterator():
+            if cells != self.work.slices:
                 raise OptionError(
-                    f"the checkpoint was made with {cells} slices, and the job has {self._work.slices} now\n"
+                    f"the checkpoint was made with {cells} slices, and the job has {self.work.slices} now\n"
                     "hint: states move between slices where a job over a folder runs queries, a policy or a "
                     f"specification; here give as many (slices={cells}, --slices {cells}), or begin with a new "
                     "checkpoint"
                 )
             found.setdefault(cell, {})[part] = bytes(data)
         return {cell: [parts[part] for part in sorted(parts)] for cell, parts in found.items()}
-
-    def close(self) -> None:
-        """Spark's name for the end."""
 
 
 def frame_of(work: TimedWork, found: DataFrame, telling: Telling | None = None) -> DataFrame:

@@ -25,12 +25,12 @@ from hamlet.parallel.routing.placement import Balance
 from hamlet.spark.cell_states import whole
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun
 from hamlet.spark.input import local_path
+from hamlet.spark.processor import STATE
 from hamlet.spark.sliced import Recut
 
 PLAN = "cells.json"
 CELLS_PER_SLICE = 4  # when a job begins: up to so many times its slices have work to do later
 UNEVEN = 1.25  # the load of the largest slice over the mean from which on cells are moved
-STATE = "cells"  # the name of the state in Spark's store
 _SPARKS = ("commits", "offsets", "sources", "state", "metadata", ".metadata.crc", "_temporary")
 
 

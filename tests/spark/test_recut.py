@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 from hamlet.checkpoint.pieces import from_bytes
-from hamlet.errors import OptionError
 from hamlet.policies import Monitor, Policy
 from hamlet.policies.analysis.reach import reach_of
 from hamlet.policies.options import OnlineOptions
 
 pytest.importorskip("pyspark")
 
-from hamlet.spark.continuous import _Processor
+from hamlet.spark.continuous import WorkCells
+from hamlet.spark.failures import TaskError
 from hamlet.spark.policy_work import PolicyWork, policy_work
 from hamlet.spark.scaling import balanced, largest_share, spread
 from hamlet.spark.sliced import recut
@@ -146,12 +146,9 @@ def test_what_looks_without_limit_stays_as_it_is() -> None:
 def test_states_of_another_number_of_slices_are_refused() -> None:
     """Where no plan says where cells are, as for a streaming DataFrame of one's own."""
     work = policy_work(Policy.parse(POLICIES[0], SIGNATURE), COLUMNS, OnlineOptions(), 3)
-    processor = _Processor(work, None)
-    processor._state = SimpleNamespace(iterator=lambda: iter([((0, 0), (2, b""))]))
-    with pytest.raises(
-        OptionError, match=r"made with 2 slices, and the job has 3 now\nhint: .*give as many \(slices=2"
-    ):
-        processor._parts()
+    state: Any = SimpleNamespace(iterator=lambda: iter([((0, 0), (2, b""))]))
+    with pytest.raises(TaskError, match=r"made with 2 slices, and the job has 3 now\nhint: .*give as many \(slices=2"):
+        list(WorkCells(work, None).closed(state, iter([])))
 
 
 @pytest.mark.parametrize(
