@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import itertools
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -222,8 +223,8 @@ def _array_of(
     if not isinstance(values, np.ndarray):
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
             raise DataError(
-                f"column {name!r} is {values!r}; in a dict, each value must be a column (an array or a list); "
-                "put a single event into a list: [event]"
+                f"column {name!r} is {reprlib.repr(values)}; in a dict, each value must be a column (an array or a "
+                "list); put a single event into a list: [event]"
             )
         return column_of(list(values), name, wide=wide, exact=exact, decimals=decimals)
     if values.ndim != 1:

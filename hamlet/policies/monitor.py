@@ -231,14 +231,15 @@ class Monitor(ArrivalMonitor[OnlineOptions], BatchMonitor[Rows]):
             **counts,
         }
 
-    def push_points(self, chunks: Sequence[LogChunk], bound: int) -> list[Rows]:
+    def push_points(self, chunks: Sequence[LogChunk], bound: int, beside: int = 0) -> list[Rows]:
         """Take time-points that are complete and in order, of a log; none before `bound` will come.
 
-        A monitor takes events or time-points of logs, not both.
+        A monitor takes events or time-points of logs, not both. `beside` are bytes of time-points that are held back,
+        which count against the limit, too.
         """
-        return self._do(partial(self._pushed_points, chunks, bound))
+        return self._do(partial(self._pushed_points, chunks, bound, beside))
 
-    def _pushed_points(self, chunks: Sequence[LogChunk], bound: int) -> list[Rows]:
+    def _pushed_points(self, chunks: Sequence[LogChunk], bound: int, beside: int) -> list[Rows]:
         if self._schema is not None:
             raise HamletError("the monitor has taken events, and cannot take the time-points of a log")
         with self._working():
@@ -251,7 +252,7 @@ class Monitor(ArrivalMonitor[OnlineOptions], BatchMonitor[Rows]):
                 for chunk in chunks:
                     self._expected.see(name for (name, _), (points, _) in chunk.relations.items() if len(points))
             self._buffer.promise(bound)
-            return list(self._runner.feed(chunks, bound, 0))
+            return list(self._runner.feed(chunks, bound, beside))
 
     # ------------------------------------------------------------------------------------------ inside
 

@@ -259,12 +259,15 @@ class PolicyRunner:
         if self._evaluation.nbytes + beside <= self._limit:
             return
         node = max(self._evaluation.nodes, key=lambda each: each.nbytes)
+        kind = type(node).__name__.upper()
+        most = f"of {self._named()} an operator ({kind}) holds the most, {size_text(node.nbytes)}"
+        remedy = "shorten the intervals (hamlet explain says what each keeps)"
+        if beside > self._evaluation.nbytes:
+            most = f"events held back for earlier ones take {size_text(beside)}"
+            remedy = f"shorten {option('lateness')}"
         raise MemoryLimitError(
-            f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; of "
-            f"{self._named()} an operator ({type(node).__name__.upper()}) holds "
-            f"the most, {size_text(node.nbytes)}\n"
-            "hint: shorten the intervals (hamlet explain says what each keeps), or raise the limit "
-            f"({option('max_memory')})"
+            f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; {most}\n"
+            f"hint: {remedy}, or raise the limit ({option('max_memory')})"
         )
 
 

@@ -113,6 +113,11 @@ class PolicyTenant(MonitorTenant):
         return self._buffer.late_events + (0 if self._points is None else self._points.late_events)
 
     @property
+    def kept_bytes(self) -> int:
+        """What the monitor keeps, and the time-points that are held back."""
+        return super().kept_bytes + (0 if self._points is None else self._points.nbytes)
+
+    @property
     def last_time(self) -> str | None:
         """The largest time seen."""
         points = self._points
@@ -178,7 +183,7 @@ class PolicyTenant(MonitorTenant):
         assert points is not None
         if points.watermark is None:
             return []
-        return self.monitor.push_points(chunks, points.watermark)
+        return self.monitor.push_points(chunks, points.watermark, points.nbytes)
 
     def _ended(self) -> list[tuple[int, Any]]:
         """Time has passed an open time-point: what comes for it would be late, so it is complete."""

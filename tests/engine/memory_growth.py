@@ -53,6 +53,7 @@ CASES: dict[str, Callable[..., Any]] = {
     "query late": query("q: RETURN COUNT(*) PATTERN w WHERE [s] WITHIN 10 s;", **LATE),
     "policy": policy("q() AND ONCE w(u, s)"),
     "policy late": policy("w(u, s)", **LATE),
+    "policy of matches": policy("q() AND (MATCHP (w(u, s)? . (EXISTS a, b. w(a, b))*))"),
     "verdicts": policy("EVENTUALLY[0,100000000] q()", verdicts="all"),
     "verdicts equivalent": policy("EVENTUALLY[0,100000000] q()", verdicts="equivalent"),
     "verdicts global": policy("EVENTUALLY[0,100000000] q()", verdicts="equivalent", mode="global"),

@@ -400,6 +400,19 @@ def test_a_log_has_no_columns_to_choose_by(
         assert "has no columns, so --where, --from and --to cannot choose from it" in capfd.readouterr().err
 
 
+def test_time_points_that_are_held_back_count_against_the_limit(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = b"".join(b"@%d publish(%d)\n" % (at, at) for at in range(9000))
+    for limit, code in (("100 kB", 2), ("1 MB", 0)):
+        given(monkeypatch, log)
+        common = [*POLICY, "--input", "-", "--lateness", "100000", "--max-memory", limit]
+        assert main([*common, "--output", "-", "--quiet"]) == code
+    shown = capfd.readouterr()
+    assert "limit, 97.7 KiB; events held back for earlier ones take 210.9 KiB" in shown.err
+    assert shown.out.count("\n") == 8999
+
+
 @pytest.mark.parametrize("drops", [False, True])
 def test_one_hint_about_a_bad_line(
     drops: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

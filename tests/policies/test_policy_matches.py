@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import Any
 
 import pyarrow as pa
@@ -264,3 +265,21 @@ def _final(told: dict[tuple[int, int], Any], here: tuple[int, int]) -> bool:
     while not isinstance(told[here], bool):
         here = told[here]
     return bool(told[here])
+
+
+def test_what_stays_in_a_relation_of_letpast_is_a_single_period() -> None:
+    """Memory grows with the values of a batch, and not with values times time-points."""
+    draw = random.Random(5)
+    types = [*("p" * 1999 + "e") * 2]
+    events = {"time": list(range(4000)), "type": types, "x": [draw.randrange(1000) for _ in types]}
+    policy, same = (
+        Policy.parse(text, "p(x: int) e()")
+        for text in ("LETPAST r(x) = p(x) OR PREV r(x) IN e() AND r(x)", "e() AND ONCE p(x)")
+    )
+    wanted = Monitor(same).push_batches(events)  # by which all that is needed is imported
+    tracemalloc.start()
+    rows = Monitor(policy).push_batches(events)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert rows == wanted
+    assert most < 2**24

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _FOREVER = 2**62
 _PARTITION_BYTES = 300  # of what is known of a partition, beside its rows
-_COPIES = 6  # of rows in tables, while the host orders them and evaluates conditions; measured beside what was resident
+_COPIES = 11  # of rows in tables, while the host orders them and evaluates conditions; measured beside resident bytes
 _MARK = "(SELECT m FROM __hamlet_mark)"
 
 

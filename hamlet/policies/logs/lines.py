@@ -165,6 +165,14 @@ class PointOrder:
         known += [] if self.promised is None else [self.promised]
         return max(known, default=None)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the time-points that are held."""
+        if self.held is None:
+            return 0
+        arrays = [each for points, columns in self.held.relations.values() for each in (points, *columns)]
+        return sum(int(each.nbytes) for each in (self.held.times, *arrays))
+
     def take(self, chunk: LogChunk, name: str) -> list[LogChunk]:
         """Take time-points in the order of arrival; gives those that may be evaluated.
 
@@ -220,9 +228,11 @@ class PointOrder:
             if everything or watermark is None
             else int(np.searchsorted(held.times[order], watermark, side="right"))
         )
+        if not due:
+            return []
         ready, rest = order[:due], order[due:]
         self.held = chosen(held, rest) if len(rest) else None
-        return [chosen(held, ready)] if len(ready) else []
+        return [chosen(held, ready)]
 
 
 def chosen(chunk: LogChunk, places: Int64Array) -> LogChunk:

@@ -23,6 +23,7 @@ from hamlet.policies.syntax.formula import Type
 
 Codes = tuple[int, ...]
 Runs = dict[int, tuple[int, ...]]  # by state the times of beginning, ascending
+_RUN_BYTES = 600  # of a run while a batch is read, about
 _Changes = list[tuple[int, int]]  # place, and the letter that turns (+1 + letter: becomes true; -1 - letter: false)
 
 
@@ -73,6 +74,11 @@ class Match(Node):
     def _kept_at_first(self) -> dict[str, Relation]:
         """What is kept before the first time-point."""
         raise NotImplementedError
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept, and of what is made of it to read on."""
+        return super().nbytes + _RUN_BYTES * sum(map(len, self.kept.values()))
 
     def _run(
         self, times: Sequence[int], batch: Sequence[Relation], base: int, unbound: Runs, known: Mapping[Codes, Runs]

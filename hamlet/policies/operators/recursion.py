@@ -15,6 +15,8 @@ from hamlet.policies.operators.temporal import Since
 from hamlet.policies.relations.relation import Relation, coalesce, concat, empty
 from hamlet.policies.syntax.formula import Type
 
+_FEW_ROWS = 10_000
+
 
 class Known(Node):
     """A relation that something else has found: what operators within a `Recursion` read."""
@@ -81,10 +83,11 @@ class Recursion(Node):
     def step(self, line: Timeline) -> None:
         """Take the children's outputs of this batch and give one's own."""
         until = min((child.done for child in self.children), default=line.known)
-        for known, rows in zip(self._given, self._batch(until), strict=True):
-            known.give(rows, until)
+        for known, given in zip(self._given, self._batch(until), strict=True):
+            known.give(given, until)
         self.seen = until
-        meaning, found = self._inside[-1], []
+        meaning, rows, most = self._inside[-1], 0, _FEW_ROWS
+        pieces: list[Relation] = []
         while True:
             before = meaning.done
             for each in self._inside:
@@ -93,10 +96,15 @@ class Recursion(Node):
                 known.give(empty(known.width), until)
             if meaning.done == before:
                 break
-            found.append(meaning.output)
+            pieces.append(meaning.output)
+            rows += len(meaning.output)
+            if rows > most:  # what stays from one time-point to the next is a single period
+                pieces = [coalesce(concat(pieces, self.width))]
+                rows = len(pieces[0])
+                most = _FEW_ROWS + 8 * rows
             self._name.give(meaning.output, meaning.done)
         self._name.give(empty(self.width), meaning.done)
-        self._output, self.done = coalesce(concat(found, self.width)), meaning.done
+        self._output, self.done = coalesce(concat(pieces, self.width)), meaning.done
 
     @property
     def oldest(self) -> int | None:
