@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from hamlet import oracle
 from hamlet.checker import EvidenceError, check
 from hamlet.errors import HamletError, OptionError, UnsupportedError
 from hamlet.language.query import Taken
+from hamlet.output.plain import json_value
 from hamlet.why.trends.why import of_query as why
 from tests.case_files import oracle_options
 from tests.compare_random import features_of
@@ -46,11 +48,21 @@ def mutated(draw: random.Random, evidence: Mapping[str, Any]) -> dict[str, Any]:
     """Evidence with one thing changed."""
     found: dict[str, Any] = copy.deepcopy(dict(evidence))
     lists = [each for each in found.get("operands") or [found.get("steps")] if each]
-    kind = draw.randrange(9)
+    kind = draw.randrange(9 + (1 if found.get("rows") else 0) + 3 * ("because" in found))
+    if kind > 8:
+        row = draw.choice(found["rows"])
+        if kind == 9:
+            found["rows"].remove(row)
+        elif kind == 10:
+            _change(draw, row["row"])
+        elif kind == 11:
+            draw.choice([step for steps in lists for step in steps if step["at"] < 0])["at"] = -draw.randrange(1, 99)
+        else:
+            place = draw.randrange(len(found["because"]))
+            found["because"][place] = mutated(draw, found["because"][place])
+        return found
     if not lists or kind == 8:
-        name = draw.choice([name for name in found["row"] if name != "query" and not name.startswith("approx")])
-        value = found["row"][name]
-        found["row"][name] = value + 1 if isinstance(value, int | float) else 7
+        _change(draw, found["row"])
         return found
     steps = draw.choice(lists)
     step = draw.choice(steps)
@@ -71,6 +83,11 @@ def mutated(draw: random.Random, evidence: Mapping[str, Any]) -> dict[str, Any]:
     else:
         step["variable"] = draw.choice(steps)["variable"]
     return found
+
+
+def _change(draw: random.Random, row: dict[str, Any]) -> None:
+    name = draw.choice([name for name in row if name != "query" and not name.startswith("approx")])
+    row[name] = row[name] + 1 if isinstance(row[name], int | float) else 7
 
 
 def compare(seed: int, features: str, mutants: int = 3) -> Counter[str]:
@@ -125,9 +142,14 @@ def _same_trends(
     parsed = workload.analysis.text
     query = next(each for each in parsed.queries if each.name == evidence["row"]["query"])
     given = oracle_options(options)
-    listed = oracle.trends(query, events, declarations=parsed.declarations, **given)
+    below = {each.name: each for each in parsed.queries} if "rows" in evidence else {}
+    every = oracle.evaluate(parsed, events, **given) if below else []
+    rows = {name: [row for row in every if row["query"] == name] for name in below}
+    listed = oracle.trends(query, events, declarations=parsed.declarations, rows=rows, **given)
     group = evidence["group"]
     lists = evidence.get("operands") or [evidence["steps"]]
+    if below:
+        events, lists = _with_rows(events, rows, evidence, lists, where)
     taken = [each for each in query.group_by if isinstance(each, Taken)]
     for operand, steps in enumerate(lists[:2]):
         expected = sorted(
@@ -160,6 +182,32 @@ def _same_trends(
             lambda pairs: [_beginning(events, pairs, asked) for asked in taken],
         )
         assert steps_told(steps) == known, f"{steps_told(steps)}\nnot {known}\n{where}"
+
+
+def _with_rows(
+    events: Any, rows: Mapping[str, list[dict[str, Any]]], evidence: Mapping[str, Any], lists: Any, where: str
+) -> tuple[list[Any], list[Any]]:
+    """The events with the rows of other queries behind them, and steps that name their places there."""
+    every = [json_value(row) for own in rows.values() for row in own]
+    places: dict[int, int] = {}
+    for each in evidence["rows"]:
+        found = [
+            n for n, row in enumerate(every) if _alike(row, each["row"]) and len(events) + n not in places.values()
+        ]
+        assert found, f"no row {each}\n{where}"
+        places[each["at"]] = len(events) + found[0]
+    moved = [[{**step, "at": places.get(step["at"], step["at"])} for step in steps] for steps in lists]
+    return [*events, *(row for own in rows.values() for row in own)], moved
+
+
+def _alike(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether two rows are one, but for the last digits of doubles."""
+    return one.keys() == two.keys() and all(
+        math.isclose(one[name], two[name], rel_tol=1e-9)
+        if isinstance(one[name], float) and isinstance(two[name], float)
+        else one[name] == two[name]
+        for name in one
+    )
 
 
 def _beginning(events: Any, pairs: Sequence[tuple[int, str]], asked: Taken) -> Any:

@@ -47,6 +47,10 @@ def check(work: str, events: Any, evidence: Any, *, signature: str | None = None
         raise EvidenceError(f"evidence of the kind {kind!r} is unknown")
     try:
         checker.check(data, *how)
+        for each in data.get("because", ()) if kind == "trends" else ():
+            if each["row"] not in [row["row"] for row in data["rows"]]:
+                raise EvidenceError(f"no event is the row of which more evidence is given: {each['row']}")
+            check(work, events, each, **options)
     except EvidenceError:
         raise
     except (HamletError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import zoneinfo
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -54,18 +55,54 @@ def _first(zone: str, shown: int) -> int:
     return second
 
 
-def is_window(zone: str, start: int, end: int, width: int, slide: int, offset: int | None) -> bool:
-    """Whether a window reaches from one time to another."""
+@lru_cache(maxsize=100_000)
+def _edges(zone: str, shown: int, width: int) -> tuple[int, int]:
+    return _first(zone, shown), _first(zone, shown + width)
+
+
+def _shape(zone: str, width: int, slide: int, offset: int | None) -> tuple[int, int, bool]:
+    """The least that a clock is ahead, from where windows are counted, and whether the clock's changes move them."""
     ahead = _ahead(zone)
     if offset is None:
         offset = 4 * _DAY if slide % (7 * _DAY) == 0 else 0  # 1970 began on a Thursday
     moved = any((each - min(ahead)) % slide for each in ahead)
-    if len(ahead) == 1 or (width % _DAY and not moved):
-        return end - start == width and (start + min(ahead) - offset) % slide == 0
+    return min(ahead), offset, len(ahead) > 1 and (moved or width % _DAY == 0)
+
+
+def is_window(zone: str, start: int, end: int, width: int, slide: int, offset: int | None) -> bool:
+    """Whether a window reaches from one time to another."""
+    least, offset, follows = _shape(zone, width, slide, offset)
+    if not follows:
+        return end - start == width and (start + least - offset) % slide == 0
     shown = _reading(zone, start)
     shown -= (shown - offset) % slide
-    while shown > start + min(ahead) - slide:
-        if (_first(zone, shown), _first(zone, shown + width)) == (start, end):
+    while shown > start + least - slide:
+        if _edges(zone, shown, width) == (start, end):
             return True
         shown -= slide
     return False
+
+
+def windows_of(
+    zone: str | None, times: Sequence[int], width: int, slide: int, offset: int | None, second: int
+) -> list[tuple[int, int]]:
+    """The windows that hold some of the times; all of it in ticks, of which a second has some number."""
+    found = set()
+    for time in times:
+        if zone is None:
+            start = time - (time - (offset or 0)) % slide
+            while start + width > time:
+                found.add((start, start + width))
+                start -= slide
+            continue
+        whole = width // second, slide // second, None if offset is None else offset // second
+        least, first, follows = _shape(zone, *whole)
+        now = time // second
+        shown = (_reading(zone, now) if follows else now + least) + whole[1]
+        shown -= (shown - first) % whole[1]
+        while shown > now + least - whole[0] - whole[1]:
+            edges = _edges(zone, shown, whole[0]) if follows else (shown - least, shown - least + whole[0])
+            if edges[0] <= now < edges[1]:
+                found.add((edges[0] * second, edges[1] * second))
+            shown -= whole[1]
+    return sorted(found)

@@ -21,7 +21,7 @@ from hamlet.input.events import open_events
 from hamlet.input.period import period_of
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.parser import parse
-from hamlet.language.query import Attribute, WorkloadText
+from hamlet.language.query import Attribute, WorkloadText, atoms
 from hamlet.language.schema import Clock, Schema, clock_shown
 from hamlet.policies.logs.source import chosen_by, open_source, types_of
 from hamlet.policies.syntax.parser import parse_formula
@@ -69,6 +69,7 @@ def trend_checker(text: str, events: Any, evidence: Any, options: Mapping[str, A
         clock.zone,
         special,
         null_keys != "drop",
+        clock.present,
     )
     return trends.Checker(workload, stream)
 
@@ -81,8 +82,9 @@ def _claimed(workload: WorkloadText, evidence: Any, clock: Clock) -> tuple[_Peri
     """The time and the keys, of plain types, of which evidence speaks; what it claims of them is checked elsewhere."""
     row, told = evidence.get("row"), evidence.get("group")
     query = next((each for each in workload.queries if isinstance(row, dict) and each.name == row.get("query")), None)
-    if query is None:
-        return _ALWAYS, {}
+    named = {each.name for each in workload.queries}
+    if query is None or any(atom.type in named for atom in atoms(query.pattern)):
+        return _ALWAYS, {}  # rows of other queries are made of events of other times and groups
     names = {each.name for each in query.group_by if isinstance(each, Attribute)}
     known = told.items() if isinstance(told, dict) and "above" not in evidence else ()  # rows above are of other groups
     plain = {name: value for name, value in known if name in names and type(value) in (int, str)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.checker.question import Event, Key, Question
-from hamlet.checker.results import json_of
+from hamlet.checker.results import ANY, json_of
 from hamlet.checker.words import Automaton, Gap
 from hamlet.language import query as q
 
@@ -154,7 +154,8 @@ class Rules:
         """Whether trends that have taken this are of the group."""
         for (each, wanted), value in zip(self.task.taken, taken, strict=True):
             own = value[0] if value is not None else 0 if each.attribute is None else None
-            if json_of(own) != wanted or isinstance(own, bool) is not isinstance(wanted, bool):
+            differs = json_of(own) != wanted or isinstance(own, bool) is not isinstance(wanted, bool)
+            if differs and wanted is not ANY:
                 return False
         return True
 
@@ -272,6 +273,12 @@ class Path(Rules):
         return self.of_group(taken) and any(
             not self.forbidden(gap, last, None, first) for state in states for gap in self.endings(state)
         )
+
+
+def graphs_of(task: Question) -> list[list[Step]]:
+    """The steps of the trends; of AND those of each operand, and of the trends that are both's."""
+    asked = [[each] for each in task.patterns] + [list(task.patterns)] * (len(task.patterns) == 2)
+    return [[step for key in task.keys for step in Graph(task, own, key).steps] for own in asked]
 
 
 def _moment(event: Event) -> tuple[int, bool, Any]:

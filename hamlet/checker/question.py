@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +52,8 @@ class Stream:
         The time and the type column, which every event has.
     null_keys : bool
         Whether NULL is a value of a key; else no trend has it.
+    present : callable
+        A time as rows have it, of ticks.
     """
 
     def __init__(
@@ -62,12 +65,26 @@ class Stream:
         zone: str | None = None,
         special: tuple[str, str] = ("time", "type"),
         null_keys: bool = True,
+        present: Callable[[int], Any] = int,
     ) -> None:
-        self.events, self.ticks, self.per_second, self.zone, self.null_keys = events, ticks, per_second, zone, null_keys
+        self.events, self.ticks, self.per_second = list(events), ticks, per_second
+        self.zone, self.null_keys, self.present = zone, null_keys, present
         self.by_place = {event.at: event for event in events}
         self.special = special
-        self.declared = {each.name: {a.name: a for a in each.attributes} for each in declarations}
+        self.declared: dict[str, dict[str, Any]] = {e.name: {a.name: a for a in e.attributes} for e in declarations}
         self.doubles = {name for event in events for name, value in event.columns.items() if isinstance(value, float)}
+
+    def beside(self, rows: Mapping[str, Sequence[str]]) -> Stream:
+        """These events, to which rows of queries can be added, of which the columns are given."""
+        found = copy.copy(self)
+        found.events, found.by_place = list(self.events), dict(self.by_place)
+        found.declared = self.declared | {name: dict.fromkeys(columns) for name, columns in rows.items()}
+        return found
+
+    def add(self, event: Event) -> None:
+        """One event more."""
+        self.events.append(event)
+        self.by_place[event.at] = event
 
     def carries(self, event: Event, name: str) -> bool:
         """Whether an event's type has an attribute."""
@@ -79,8 +96,13 @@ class Stream:
         value = event.columns.get(name) if self.carries(event, name) else None
         if value is None or value != value:
             return None
-        declared = self.declared.get(event.type or "", {}).get(name)
-        double = declared.type is q.AttributeType.DOUBLE if declared is not None else name in self.doubles
+        known = self.declared.get(event.type or "", {})
+        declared = known.get(name)  # None in those of rows
+        double = (
+            declared.type is q.AttributeType.DOUBLE
+            if declared is not None
+            else name in self.doubles and name not in known
+        )
         return float(value) if double and isinstance(value, int) and not isinstance(value, bool) else value
 
     def reader(self, event: Event) -> Any:
@@ -144,7 +166,11 @@ class Question:
         if query.session:
             self.session = self._session()
         self.events = [event for event in self.stream.events if self.in_reach(event)]
-        self.keys = self._keys()
+        self.keys = [
+            each
+            for each in keys_of(stream, self.events, self.names, self.group)
+            if stream.null_keys or None not in each.values()
+        ]
 
     def _typed(self, name: str, told: Any) -> Any:
         """The value of a key as events have it."""
@@ -212,22 +238,23 @@ class Question:
         """Whether a trend of the window may take an event, or a negated pattern match it."""
         return (self.longest is not None and self.session is None) or self.holds(event)
 
-    def _keys(self) -> list[Key]:
-        stream, names = self.stream, self.names
-        known: list[Key] = [dict(self.group)]
-        for event in self.events:
-            if not stream.agrees(event, self.group):
-                continue
-            own = {name: stream.read(event, name) for name in names if stream.carries(event, name)}
-            for each in list(known):
-                if all(alike(own[name], each[name]) for name in own if name in each):
-                    joint = {**each, **own}
-                    if not any(equal(joint, other) for other in known):
-                        known.append(joint)
-        return [each for each in known if len(each) == len(names) and (stream.null_keys or None not in each.values())]
-
     def _ticks(self, duration: Any) -> int:
         return int(duration.seconds * self.stream.per_second)
+
+
+def keys_of(stream: Stream, events: Sequence[Event], names: Sequence[str], group: Key) -> list[Key]:
+    """The values that all keys of these names can have together in events of a group."""
+    known: list[Key] = [dict(group)]
+    for event in events:
+        if not stream.agrees(event, group):
+            continue
+        own = {name: stream.read(event, name) for name in names if stream.carries(event, name)}
+        for each in list(known):
+            if all(alike(own[name], each[name]) for name in own if name in each):
+                joint = {**each, **own}
+                if not any(equal(joint, other) for other in known):
+                    known.append(joint)
+    return [each for each in known if len(each) == len(names)]
 
 
 def alike(one: Any, two: Any) -> bool:

@@ -15,6 +15,7 @@ from hamlet.checker.errors import EvidenceError
 from hamlet.language import query as q
 
 _LARGEST = 1 << 63
+ANY: Any = object()  # of a group, for all values; of a row, for one that steps do not give
 
 
 class Unchecked(Exception):
@@ -60,8 +61,7 @@ def check_row(
     row, holds = evidence["row"], evidence.get("holds")
     if not isinstance(holds, bool):
         raise EvidenceError("holds is true or false")
-    row_exists = any(step.ends for step in graphs[0]) if len(graphs) == 1 else _pairs(graphs) > 0
-    if not row_exists:
+    if not row_exists(graphs):
         if holds:
             raise EvidenceError("the group has no trend, so there is no row")
         return None
@@ -75,9 +75,9 @@ def check_row(
             right = values.of(item.expression)
         except Unchecked:
             continue
-        if item.column in told and not _alike(told[item.column], right):
+        if item.column in told and not same_value(told[item.column], right):
             raise EvidenceError(f"{item.column} is {json_of(right)}, not {told[item.column]!r}")
-        if not holds and item.column in row and not _alike(row[item.column], right):
+        if not holds and item.column in row and not same_value(row[item.column], right):
             differs = True
     passes = values.passes(query.having)
     if holds and passes is False:
@@ -87,6 +87,11 @@ def check_row(
     if query.top is None:
         raise EvidenceError("the result has the row")
     return values
+
+
+def row_exists(graphs: Sequence[Sequence[Any]]) -> bool:
+    """Whether a group has a trend, or a pair of AND."""
+    return any(step.ends for step in graphs[0]) if len(graphs) == 1 else _pairs(graphs) > 0
 
 
 def ranks(top: Any, one: Values, two: Values) -> bool:
@@ -120,7 +125,8 @@ def _by_partition(graphs: Sequence[Sequence[Any]]) -> list[list[list[Any]]]:
     return [[[step for step in graph if step.partition == each] for graph in graphs] for each in partitions]
 
 
-def _alike(told: Any, right: Any) -> bool:
+def same_value(told: Any, right: Any) -> bool:
+    """Whether a value of JSON is one that a row has."""
     shown = json_of(right)
     if isinstance(told, bool) is not isinstance(shown, bool):
         return False

@@ -10,7 +10,8 @@ from typing import Any
 
 from hamlet.checker.digits import whole
 from hamlet.checker.errors import EvidenceError
-from hamlet.checker.graph import Graph, Path, Step
+from hamlet.checker.graph import Path, Step, graphs_of
+from hamlet.checker.layers import Layers
 from hamlet.checker.question import EDGES, Question, Stream, equal
 from hamlet.checker.results import Values, check_row, json_of, ranks
 from hamlet.language import query as q
@@ -45,50 +46,47 @@ class Checker:
             raise EvidenceError(f"there is no query {row.get('query')!r}")
         if unknown := row.keys() - {"query", *EDGES, *(item.column for item in found[0].items)}:
             raise EvidenceError(f"rows of {row['query']} have no column {min(unknown)}")
-        task = Question(self.stream, found[0], evidence)
         lists = evidence.get("operands") or [evidence.get("steps")]
+        layers = Layers(self._workload, self.stream)
+        stream = layers.claimed(found[0], evidence, whole=lists != [None]) if layers.below(found[0]) else self.stream
+        task = Question(stream, found[0], evidence)
         patterns = task.patterns
         if lists == [None]:
             _check_samples(task, evidence.get("samples"))
             return
         if not isinstance(lists, list) or len(lists) != (3 if len(patterns) == 2 else 1):
             raise EvidenceError("there is one list of steps, or three for AND")
-        graphs = _graphs(task)
+        graphs = graphs_of(task)
         for graph, told in zip(graphs, lists, strict=True):
             if not isinstance(told, list):
                 raise EvidenceError("steps are a list")
             _match(task, graph, told)
-        left_out = check_row(task.query, evidence, graphs, self.stream.read)
+        left_out = check_row(task.query, evidence, graphs, stream.read)
         if left_out is not None:
-            self._above(task.query, evidence, left_out)
-
-    def _above(self, query: Any, evidence: Mapping[str, Any], values: Values) -> None:
-        """Check that TOP leaves a row out: so many rows of other groups come before it."""
-        told = evidence.get("above")
-        if not isinstance(told, list) or len(told) < query.top.count or not all(isinstance(row, dict) for row in told):
-            raise EvidenceError(f"TOP leaves a row out where {query.top.count} are above it")
-        returned = {_plain(item.value): item.column for item in query.items}
-        groups = [dict(values.group)]
-        for place, row in enumerate(told):
-            group = {}
-            for each in query.group_by:
-                name = each.name if isinstance(each, q.Attribute) else each.column
-                column = returned.get(_plain(each), name)
-                group[name] = row.get(f"{name}_of_the_group", row.get(column))
-            if any(equal(group, each) for each in groups):
-                raise EvidenceError("a row above is of another group", place)
-            claim = {"row": row, "holds": True, "group": group, "window": evidence["window"]}
-            graphs = _graphs(Question(self.stream, query, claim))
-            check_row(query, claim, graphs, self.stream.read)
-            if not ranks(query.top, Values(graphs, self.stream.read, group), values):
-                raise EvidenceError("TOP puts the row above behind the one that it leaves out", place)
-            groups.append(group)
+            _above(stream, task.query, evidence, left_out)
 
 
-def _graphs(task: Question) -> list[list[Step]]:
-    """The steps of the trends; of AND those of each operand, and of the trends that are both's."""
-    asked = [[each] for each in task.patterns] + [list(task.patterns)] * (len(task.patterns) == 2)
-    return [[step for key in task.keys for step in Graph(task, own, key).steps] for own in asked]
+def _above(stream: Stream, query: Any, evidence: Mapping[str, Any], values: Values) -> None:
+    """Check that TOP leaves a row out: so many rows of other groups come before it."""
+    told = evidence.get("above")
+    if not isinstance(told, list) or len(told) < query.top.count or not all(isinstance(row, dict) for row in told):
+        raise EvidenceError(f"TOP leaves a row out where {query.top.count} are above it")
+    returned = {_plain(item.value): item.column for item in query.items}
+    groups = [dict(values.group)]
+    for place, row in enumerate(told):
+        group = {}
+        for each in query.group_by:
+            name = each.name if isinstance(each, q.Attribute) else each.column
+            column = returned.get(_plain(each), name)
+            group[name] = row.get(f"{name}_of_the_group", row.get(column))
+        if any(equal(group, each) for each in groups):
+            raise EvidenceError("a row above is of another group", place)
+        claim = {"row": row, "holds": True, "group": group, "window": evidence["window"]}
+        graphs = graphs_of(Question(stream, query, claim))
+        check_row(query, claim, graphs, stream.read)
+        if not ranks(query.top, Values(graphs, stream.read, group), values):
+            raise EvidenceError("TOP puts the row above behind the one that it leaves out", place)
+        groups.append(group)
 
 
 def _check_samples(task: Question, told: Any) -> None:

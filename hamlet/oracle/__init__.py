@@ -138,9 +138,14 @@ def trends(
     order_column: str | None = None,
     ticks_per_second: int = 1,
     zone: str | None = None,
+    rows: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> list[Trend]:
-    """The trends of one query, window by window; the other parameters are those of `evaluate`."""
-    stream = Stream(events, declarations, time_column, type_column, order_column)
+    """The trends of one query, window by window, over events and the rows of other queries.
+
+    The other parameters are those of `evaluate`; rows are numbered behind the events.
+    """
+    columns = {name: list(found[0]) for name, found in (rows or {}).items() if found}
+    stream = Stream(events, declarations, time_column, type_column, order_column, rows=rows, columns=columns)
     found = []
     for window in windows(query, stream, ticks_per_second, zone):
         for operand, pattern in enumerate(operands(query)):

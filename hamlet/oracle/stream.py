@@ -91,7 +91,7 @@ class Stream:
         ]
         for name, found in (rows or {}).items():
             for row in found:
-                values = {column: _as_attribute(value) for column, value in row.items()}
+                values = {column: as_attribute(value) for column, value in row.items()}
                 time = row["window_end"]
                 values |= {time_column: time, type_column: name}
                 self.events.append(Event(len(self.events), name, time, None, values))
@@ -123,7 +123,7 @@ class Stream:
         return read
 
 
-def _as_attribute(value: Any) -> Any:
+def as_attribute(value: Any) -> Any:
     """A value of a result row as that of an event: what does not fit an INT or a DOUBLE is the nearest double."""
     exact_integer = isinstance(value, int) and not isinstance(value, bool)
     if not (isinstance(value, Decimal) or (exact_integer and value not in INT_RANGE)):

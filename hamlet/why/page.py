@@ -35,7 +35,12 @@ def fragment_of(data: Mapping[str, Any], prefix: str = "") -> str:
     if data["kind"] == "value":
         kinds = {True: "fails", False: "holds"}
         return "".join(_opened(data["nodes"], value_line, lambda node: kinds[node["value"] is None], prefix))
-    return f"<pre>{html.escape(text_of(data))}</pre>"
+    found = f"<pre>{html.escape(text_of(data, nested=False))}</pre>"
+    for place, each in enumerate(data.get("because", ())):
+        head, _, _ = text_of(each).partition("\n")
+        own = fragment_of(each, f"{prefix}{place}-")
+        found += f"<details><summary><code>{html.escape(head)}</code></summary>{own}</details>"
+    return found
 
 
 def _opened(

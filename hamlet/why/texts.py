@@ -10,11 +10,13 @@ _SHOWN = 40  # lines of one list
 _DEEPEST = 60
 
 
-def text_of(data: Mapping[str, Any]) -> str:
-    """Evidence of any kind as lines of text."""
+def text_of(data: Mapping[str, Any], *, nested: bool = True) -> str:
+    """Evidence of any kind as lines of text, if need be without that of the rows that it is about."""
     row = ", ".join(f"{name}={shown(value)}" for name, value in data["row"].items())
     head = f"{row}: {'in the result' if data['holds'] else 'not in the result'}"
-    return "\n".join([head, *_LINES[data["kind"]](data)])
+    lines = [head, *_LINES[data["kind"]](data)]
+    below = [text_of(each) for each in data.get("because", ())] if nested else []
+    return "\n".join([*lines, *(f"  {line}" for text in below for line in text.split("\n"))])
 
 
 def shown(value: Any) -> str:
@@ -87,7 +89,16 @@ def _values(data: Mapping[str, Any]) -> Iterator[str]:
         yield f"  more than the limit stands behind some nodes: {data['unchecked']}"
 
 
+def _place(at: int) -> str:
+    return f"row {-at}" if at < 0 else str(at)
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={shown(value)}" for name, value in row.items() if name != "query")
+
+
 def _trends(data: Mapping[str, Any]) -> Iterator[str]:
+    rows = {each["at"]: each["row"] for each in data.get("rows", ())}
     if data.get("reason"):
         yield f"  reason: {data['reason']}"
     lists = data.get("operands") or [data.get("steps")]
@@ -96,19 +107,25 @@ def _trends(data: Mapping[str, Any]) -> Iterator[str]:
         if steps is None:
             yield "  too many steps to list; some trends, which show that the group has trends, and no more:"
             for trend in data.get("samples", ())[:_SHOWN]:
-                yield "    " + ", ".join(f"{variable}@{at}" for at, variable in trend)
+                yield "    " + ", ".join(f"{variable}@{_place(at)}" for at, variable in trend)
             continue
         yield f"  {name}: {len(steps)} steps"
         for place, step in enumerate(steps[:_SHOWN]):
             marks = [f"after {', '.join(f'#{each}' for each in step['after'])}"] if step["after"] else []
             marks = ["begins"] * step["begins"] + marks + ["ends"] * step["ends"]
-            event = ", ".join(f"{key}={shown(value)}" for key, value in step["event"].items())
+            row = rows.get(step["at"])
+            event = f"event {step['at']}" if row is None else f"row {-step['at']} of {row['query']}"
+            event += f" ({_row(step['event'] if row is None else row)})"
             told = f"{'; '.join(marks)}; {step['trends']} trends"
-            yield f"    #{place} {step['variable']} event {step['at']} ({event}): {told}"
+            yield f"    #{place} {step['variable']} {event}: {told}"
         if len(steps) > _SHOWN:
             yield f"    ... {len(steps) - _SHOWN:,} more"
     for each in data.get("forbidden", ())[:_SHOWN]:
-        yield f"  NOT matched by events {', '.join(map(str, each['events']))} between {each['between']}"
+        yield f"  NOT matched by events {', '.join(map(_place, each['events']))} between {each['between']}"
+    taken = {step["at"]: rows[step["at"]] for steps in lists for step in steps or () if step["at"] in rows} or rows
+    if taken and "because" not in data:
+        yield "  rows of other queries; --row tells why they are there:"
+        yield from (f"    row {-at}: {json.dumps(row, ensure_ascii=False)}" for at, row in list(taken.items())[:_SHOWN])
 
 
 def _match(data: Mapping[str, Any]) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hamlet.errors import OptionError, UnsupportedError, near_miss
@@ -20,12 +21,14 @@ from hamlet.parallel.run import rows_alone
 from hamlet.planner.matching import automata
 from hamlet.planner.workload import Workload
 from hamlet.why.evidence import Evidence, only_row, same
+from hamlet.why.trends.below import beside, closure, rows_of_all, told
 from hamlet.why.trends.graph import Graph, Step, partitions, samples
 from hamlet.why.trends.reading import Selection, chosen
 from hamlet.why.trends.rows import aggregates_of, reason_of
 
 _MOST_SAMPLES = 3
 _MOST_FORBIDDEN = 20
+_MOST_BELOW = 10  # rows of other queries of which evidence is given, too
 _EDGES = ("window_start", "window_end")
 _READING = ("input_format", "delimiter", "bad_rows", "missing_columns", "since", "until")
 _OPENING = ("time_column", "type_column", "order_column", "time_unit", "timezone", *_READING[:3])
@@ -51,19 +54,13 @@ def of_query(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: 
     OptionError
         If several rows match, or none is named.
     UnsupportedError
-        For a query that asks about the rows of others.
+        If the events cannot be read again.
     """
     if isinstance(events, Iterator):
         raise UnsupportedError("the events were a stream, which can be read once only; give a file or a table")
     analysed = _query_of(workload, row)
     given = {name: value for name, value in row.items() if name != "query"}
     source = open_events(events, **_opening(options)).with_durations(workload.durations)
-    if analysed.upstream:
-        raise UnsupportedError(
-            f"{analysed.query.name} asks about the rows of {' and '.join(analysed.upstream)}, and evidence is for "
-            "events that were read\nhint: ask why of those rows; or write them with hamlet run --output, and ask with "
-            "a workload of this query alone, --input those rows --time-column window_end --type-column query"
-        )
     found = _Row(workload, analysed, source, events, given, options)
     longest = _ticks(analysed, source)
     window = found.window()
@@ -79,7 +76,41 @@ def of_query(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: 
     keys = [
         each for each in partitions(search, group) if options.get("null_keys") != "drop" or None not in each.values()
     ]
-    return Evidence(data | _graphs(analysed, search, group, keys, found, limit))
+    data |= _graphs(analysed, search, group, keys, found, limit)
+    if analysed.upstream:
+        data["rows"] = told(found.below, {} if "above" in data else json_value(group))
+        asked = partial(of_query, workload, events, **options)
+        data |= _with_rows(data, found.below, asked, limit)
+    return Evidence(data)
+
+
+def _with_rows(
+    data: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]], why: Callable[..., Evidence], limit: int
+) -> dict[str, Any]:
+    """Of too many rows only those in samples, so that no steps are listed; else evidence of some that steps take."""
+    lists = data.get("operands") or [data.get("steps")]
+    listed = lists != [None]
+    pairs = [(step["at"], "") for steps in lists for step in steps or ()]
+    pairs += [pair for trend in data.get("samples", ()) for pair in trend]
+    taken = list(dict.fromkeys(at for at, _ in pairs if at in rows))
+    if not listed:
+        return {"rows": [each for each in data["rows"] if each["at"] in taken]}
+    left, found = limit - len(pairs), list[dict[str, Any]]()
+    for at in taken if len(taken) <= _MOST_BELOW else ():
+        try:
+            found.append(why(rows[at], limit=max(left, 1)).data)
+        except OptionError:  # rows of several groups that no column tells apart
+            return {}
+        left -= _size(found[-1])
+        if left < 0:
+            return {}
+    return {"because": found} if found else {}
+
+
+def _size(data: Mapping[str, Any]) -> int:
+    """How many steps are listed, with those below."""
+    lists = data.get("operands") or [data.get("steps")]
+    return sum(len(each or ()) for each in lists) + sum(map(_size, data.get("because", ())))
 
 
 def _opening(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,6 +178,10 @@ def _within(
     return low, high
 
 
+def _unnamed(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "query"}
+
+
 class _Row:
     """The row that is asked about, and the events that can matter for it."""
 
@@ -161,23 +196,31 @@ class _Row:
     ) -> None:
         query = analysed.query
         self._analysed, self._clock = analysed, source.schema.clock
-        self._work, self._columns = _with_groups(workload.select([query.name]), analysed)
-        types = frozenset(analysed.types.values()) if query.semantics is not Semantics.CONTIGUOUS else None
+        self._work, self._columns = _with_groups(workload.select(closure(analysed)), analysed)
+        kinds = frozenset(analysed.types.values()) - analysed.upstream.keys()
+        types = kinds if query.semantics is not Semantics.CONTIGUOUS else None
         self._known(given)
         named = [name for name, column in self._columns.items() if column in given]
         edges = self._edges(given)
         whole = edges is None or query.session
         reach = _within((None, None) if whole or edges is None else self._reach(*edges), options, self._clock)
-        keys = {
+        wanted = {
             each.name: given[name]
             for each, name in self._columns.items()
             if name in given and isinstance(each, Attribute)
         }
-        if query.top is not None or events is source:
-            keys = {}  # TOP looks at the rows of other groups
+        keys = {} if query.top is not None or events is source else wanted  # TOP looks at the rows of other groups
         declared = workload.analysis.text.declarations
         self.chosen: Selection = chosen(source, events, declared, types, reach, keys)
-        rows = self._rows(source, options)
+        self.below: dict[int, Mapping[str, Any]] = {}
+        if analysed.upstream:
+            own = {name: value for name, value in options.items() if name not in _READING or name in ("since", "until")}
+            every = rows_of_all(source, own, self._work)
+            rows = [_unnamed(row) for row in every if row["query"] == query.name]
+            every.sort(key=lambda row: not all(same(row[name], wanted[name]) for name in wanted if name in row))
+            self.chosen, self.below = beside(self.chosen, analysed, every, source, reach)
+        else:
+            rows = self._rows(source, options)
         found = only_row(rows, given)
         self.holds = found is not None
         self.others = rows
@@ -248,7 +291,7 @@ class _Row:
         own = {name: value for name, value in options.items() if name not in _READING}
         events = open_events(given, **_opening(own)).with_durations(self._work.durations)
         rows = rows_alone(events, own, self._work) or ()
-        return [{name: value for name, value in row.items() if name != "query"} for row in rows]
+        return list(map(_unnamed, rows))
 
     def _named(self, given: Mapping[str, Any], edges: tuple[int, int] | None) -> dict[str, Any]:
         """The row as it was named, with its window."""
