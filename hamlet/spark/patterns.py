@@ -515,7 +515,12 @@ class _Text:
 
         for each in statement.clauses:
             settle(each)
-        return self._query(rewriting.render(span), span, rewriting)
+        text = rewriting.render(span)
+        if names and self._columns(translator(self._script.dialect, "spark")(text)) is None:
+            for name in names.values():  # what numbers rows as they come stands in no lateral join, but rows may
+                frame = self._spark.table(name)
+                views.name(name, frame if frame.isStreaming else frame.localCheckpoint(eager=False))
+        return self._query(text, span, rewriting)
 
     def _table_of(
         self,

@@ -52,6 +52,8 @@ STATEMENTS = (
             "SELECT u.symbol, m.price, m.c FROM few AS u, LATERAL (SELECT * FROM ticks WHERE price >= u.least / 4) "
             "MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts, price MEASURES CLASSIFIER() AS c ALL ROWS PER MATCH "
             "PATTERN (a b+) DEFINE b AS price < LAST(price, 1)) m",
+            f"SELECT u.*, q.n FROM few AS u, LATERAL (SELECT n FROM ticks MATCH_RECOGNIZE ({BY_SYMBOL}) AS m "
+            "WHERE m.symbol = u.symbol AND n > 2) AS q",
             "SELECT names.name, m.n FROM names, LATERAL (SELECT m.n FROM few AS u, LATERAL {} m "
             "WHERE u.symbol = names.symbol) m",
         )
