@@ -22,7 +22,7 @@ from hamlet.input.live.merging import merged
 from hamlet.input.live.sources import FileSource, FolderSource, ListenSource, PipeSource, Source, host_of
 from hamlet.input.ticks import seconds_of
 from hamlet.output.live import FileSink, PartFiles, SocketSink, connector
-from hamlet.output.place import check_destination
+from hamlet.output.place import check_destination, claimed
 from hamlet.runtime.drive import Driver
 from hamlet.runtime.feed import BadRows
 from hamlet.runtime.garbage import seldom
@@ -115,14 +115,14 @@ def drive(
             if saves.load(None if producer is None else producer.committed()):
                 if saves.ended:
                     _say(f"the run of the checkpoint {live.checkpoint} has come to its end; nothing is left to be read")
-                    return 0, 0
+                    return 0, saves.rows
                 asked, tenants = tenants, list(made(iter(saves.states)))
                 saves.refuse_other_options(asked, tenants)
         sources = sources_of(source, live, lines)
         for each in sources:
             stack.callback(each.close)
         outputs = [
-            _output(each, destinations, tenants, stop, saves, number)
+            _output(each, destinations, tenants, stop, saves, number, stack)
             if producer is None or not each.startswith("kafka://")
             else TextOutput(producer.sink(each), _text_format(destinations, each), tenants, begun=True)
             for number, each in enumerate(names)
@@ -242,6 +242,7 @@ def _output(
     stop: Stop,
     saves: Saves | None,
     number: int,
+    stack: ExitStack,
 ) -> Output:
     chosen = destinations.output_format
     text = chosen or "json"
@@ -257,8 +258,12 @@ def _output(
     begun = saves is not None and not any(each.is_file() for each in Path(name).rglob("*"))
     overwrite = destinations.overwrite or begun
     place = Path(name).resolve() if resumed else check_destination(name, overwrite, destinations.keep)
-    if overwrite and place.exists() and not resumed:
-        shutil.rmtree(place)
+    stack.enter_context(claimed(place))
+    for each in place.iterdir() if overwrite and not resumed else ():
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
     parts = [(each.kind, part) for each in tenants for part in each.names]
     form = chosen or "parquet"
     files = PartFiles(place, form, parts, saves is None)

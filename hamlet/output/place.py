@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import uuid
@@ -102,6 +103,33 @@ def check_destination(directory: str | os.PathLike[str], overwrite: bool = False
 
 
 @contextlib.contextmanager
+def claimed(place: Path) -> Iterator[None]:
+    """Hold a folder of rows, which is made where it is not there, so that no other run writes to it meanwhile.
+
+    Raises
+    ------
+    OutputError
+        Another run holds it, or it cannot be made.
+    """
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        folder = os.open(place, os.O_RDONLY)
+    except OSError as error:
+        raise OutputError(f"cannot write to {place}: {error.strerror}") from error
+    try:
+        with contextlib.suppress(OSError):  # of a file system without locks
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OutputError(
+                    f"another run writes to {place}\nhint: stop that one first, or choose another directory"
+                ) from None
+        yield
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
 def staged(place: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
     """A new folder beside a place, which takes the place when the block ends well and is removed otherwise.
 
@@ -138,9 +166,10 @@ def folder_name(query: str) -> str:
 
 def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
     try:
-        if place.exists():
-            place.rename(former)
-        fresh.rename(place)
+        with claimed(place) if place.exists() else contextlib.nullcontext():
+            if place.exists():
+                place.rename(former)
+            fresh.rename(place)
     except BaseException:
         if former.exists() and not place.exists():
             former.rename(place)

@@ -116,6 +116,11 @@ class Saves:
         """Whether the run that was saved had come to its end."""
         return self.fields is not None and bool(self.fields["ended"])
 
+    @property
+    def rows(self) -> int:
+        """How many rows had been given."""
+        return 0 if self.fields is None else sum(map(sum, self.fields["rows"]))
+
     def part(self, number: int) -> int:
         """The number of the first files of an output that were not sealed."""
         return 0 if self.fields is None else int(self.fields["parts"][number])

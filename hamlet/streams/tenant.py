@@ -32,6 +32,7 @@ from hamlet.streams.program import ir
 from hamlet.streams.results import Found
 from hamlet.streams.sources import NULLS, TYPES, declared_by
 from hamlet.streams.specification import Specification
+from hamlet.streams.syntax.tokens import canonical
 from hamlet.streams.tables import table_of_events
 
 
@@ -83,8 +84,8 @@ class StreamTenant(MonitorTenant):
         self.known = Columns(SortKey(""), "")
 
     def text(self) -> str:
-        """The specification."""
-        return self.spec.text
+        """The specification, without comments."""
+        return canonical(self.spec.text)
 
     @property
     def events(self) -> int:

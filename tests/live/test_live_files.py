@@ -9,6 +9,7 @@ import os
 import random
 import resource
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -501,6 +502,67 @@ def test_a_checkpoint_of_others(folder: Path, capfd: pytest.CaptureFixture[str])
     latest.write_bytes(latest.read_bytes()[:-9])  # torn: the one before is taken
     assert main([*POLICY, *common]) == 0
     assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1]
+
+
+COMMENTED = {
+    "policy": ("p.mfotl", "# a comment\npublish(x)\n  AND x > 0"),
+    "query": ("q.sase", "-- a comment\nRETURN COUNT(*), SUM(A.x)\n PATTERN A+ WITHIN 3 s SLIDE 1 s"),
+    "specification": (
+        "s.lola",
+        "// a comment\ninput x: Int64\noutput n := n.offset(by: -1).defaults(to: 0) + x\ntrigger n > 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("task", COMMENTED)
+def test_a_checkpoint_of_a_text_with_other_comments(task: str, folder: Path) -> None:
+    arguments, name, line, head = SAVED[task]
+    (folder / name).write_text(head + "".join(line.format(at) for at in range(9)))
+    common = [*arguments, "--input", name, "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*common, "--follow", "--every", "0.05 s") as run:
+        until(lambda: len(rows_of(folder / "out")) > 0)
+        stopped(run)
+    (folder / COMMENTED[task][0]).write_text(COMMENTED[task][1])
+    append(folder / name, line.format(9))
+    assert main([*common, "--quiet"]) == 0
+    assert main([*arguments, "--input", name, "--output", "whole", "--output-format", "json", "--quiet"]) == 0
+    assert rows_of(folder / "out") == rows_of(folder / "whole")
+
+
+def test_a_checkpoint_of_a_statement_with_other_comments(folder: Path) -> None:
+    common = ["--input", "a.csv", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    (folder / "a.csv").write_text("time,x\n1,1\n2,-2\n")
+    with running("sql", MATCH, *common, "--follow", "--every", "0.05 s") as run:
+        until(lambda: len(saves_in(folder)) > 1)
+        stopped(run)
+    append(folder / "a.csv", "3,3\n4,-4\n")
+    assert main(["sql", MATCH.replace("PATTERN", "/* what is found */\nPATTERN"), *common, "--quiet"]) == 0
+    assert main(["sql", MATCH, "--input", "a.csv", "--output", "whole", "--output-format", "json", "--quiet"]) == 0
+    assert rows_of(folder / "out") == rows_of(folder / "whole") != []
+
+
+def test_one_run_at_a_time_writes_to_a_folder(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Before there is a file in it, and on copies of one checkpoint, too."""
+    (folder / "a.log").write_text("@1 publish(-1)\n@2 publish(2)\n")
+    common = [*POLICY, "--input", "a.log", "--output", "out", "--output-format", "json"]
+    with running(*common, "--checkpoint", "ck", "--follow", "--every", "0.05 s") as run:
+        until(lambda: len(saves_in(folder)) > 1)
+        shutil.copytree(folder / "ck", folder / "copy")
+        for others in (["--checkpoint", "copy"], ["--checkpoint", "new"], ["--overwrite", "--http", "127.0.0.1:0"], []):
+            assert main([*common, *(others or ["--overwrite"])]) == 2
+            assert f"another run writes to {folder / 'out'}" in capfd.readouterr().err
+        append(folder / "a.log", "@3 publish(3)\n@4 publish(4)\n")
+        until(lambda: len(rows_of(folder / "out")) == 2)
+        stopped(run)
+    assert main([*common, "--checkpoint", "copy"]) == 0
+    assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [2, 3, 4]
+
+
+def test_rows_that_were_found_before_a_run_was_started_again(folder: Path) -> None:
+    (folder / "a.log").write_text("@1 publish(1)\n")
+    common = [*POLICY, "--input", "a.log", "--output", "out", "--checkpoint", "ck", "--fail-on-rows"]
+    for _ in range(2):
+        assert main(common) == 3
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hamlet.errors import DataError, Span, WorkloadError
 from hamlet.input.live.table_lines import BadLineError, Columns
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import widen
+from hamlet.patterns.clause.scan import without_layout
 from hamlet.patterns.clause.statement import Script, Statement
 from hamlet.patterns.match.matcher import Matcher
 from hamlet.patterns.options import Options
@@ -117,7 +118,7 @@ class PatternTenant(MonitorTenant):
 
     def text(self) -> str:
         """The statement, without what only lays it out."""
-        return f"{self.names[0]}: {' '.join(self._sql.split())}"
+        return f"{self.names[0]}: {without_layout(self._sql)}"
 
     @property
     def events(self) -> int:
