@@ -24,7 +24,7 @@ from hamlet.errors import DataError
 from hamlet.input.buffers import as_stream, from_texts, scalar
 from hamlet.input.clocked import batch_of
 from hamlet.input.file_form import Dropped, FileForm, repeated_column, told_better, uneven_row
-from hamlet.input.formats import COMPRESSIONS
+from hamlet.input.formats import COMPRESSIONS, may_contain
 from hamlet.input.input_schema import other_type
 from hamlet.input.missing import missing_column
 from hamlet.input.moments import FORMS, as_seconds, nanoseconds_of
@@ -114,6 +114,7 @@ class CsvFile:
         self._type_column = type_column
         self._texts = (type_column, *form.texts)
         self._key = key
+        self._signed: list[str] = []  # columns of integers with a plus sign, which are doubles to Arrow
         self._types = self._first_types()
         self._huge: list[str] = []  # columns of doubles that may have been integers of more than 64 bits
         self.rows: int | None
@@ -163,6 +164,8 @@ class CsvFile:
             name: pa.string() if name in self._loose else EXACT_SECONDS if name in fractional else kind
             for name, kind in types.items()
         }
+        signed = [name for name in self._signed if types.get(name) == pa.int64()]
+        types |= dict.fromkeys(signed, pa.string())
         read = {self._spelled.get(name, name): kind for name, kind in types.items()}
         reader = pa_csv.open_csv(
             self.name,
@@ -176,6 +179,9 @@ class CsvFile:
             for batch in reader:
                 batch = batch.rename_columns(list(types)) if types and types.keys() != read.keys() else batch
                 batch = self._as_seconds(batch) if self._key.time in fractional else batch
+                for place in map(batch.schema.get_field_index, signed):
+                    numbers = whole_numbers(batch.column(place), self._nulls)
+                    batch = batch.set_column(place, batch.schema.names[place], numbers)
                 yield self._tight(batch, told) if self._loose else batch
 
     def _as_seconds(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -293,9 +299,28 @@ class CsvFile:
                         self._loose |= dict.fromkeys(never, pa.null())
                         continue
                     self._refuse_open_quote(last)
+                    self._find_signed()
                     return check.rows, check.ordered
             except pa.ArrowException as error:
                 self._widen(error)
+
+    def _find_signed(self) -> None:
+        """Find columns of integers some of which have a plus sign."""
+        kept = {*self._key.names, *self._known, *self._form.declared}
+        names = [name for name, kind in self._types.items() if pa.types.is_floating(kind) and name not in kept]
+        if not names or not may_contain(Path(self.name), b"+"):
+            return
+        for batch in self._scan(dict.fromkeys(names, pa.string())):
+            for name in [*names]:
+                try:
+                    whole_numbers(batch.column(name), self._nulls)
+                except pa.ArrowInvalid:
+                    names.remove(name)
+            if not names:
+                return
+        self._signed = names
+        self._types |= dict.fromkeys(names, pa.int64())
+        self._huge = [name for name in self._huge if name not in names]
 
     def _refuse_open_quote(self, last: pa.RecordBatch | None) -> None:
         """Raise DataError where a mark is not closed, so that all lines to the end of the file are the last value."""
@@ -474,6 +499,13 @@ def _key_of(text: str | None, kind: pa.DataType) -> Any:
         return None if not text else scalar(text.strip()).cast(kind).as_py()
     except (pa.ArrowException, ValueError):
         return None
+
+
+def whole_numbers(texts: pa.Array | pa.ChunkedArray, nulls: Sequence[str] = NULLS) -> Any:
+    """Fields as integers, which may have a plus sign; raises ArrowInvalid where one is none."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    missing = pc.is_in(trimmed, pa.array(nulls))
+    return pc.replace_substring_regex(pc.if_else(missing, None, trimmed), r"^\+(\d)", r"\1").cast(pa.int64())
 
 
 def with_nulls(batch: pa.RecordBatch, texts: Sequence[str] = ("",)) -> pa.RecordBatch:

@@ -21,7 +21,7 @@ from hamlet.input.csvfile import CsvFile
 from hamlet.input.file_form import FileForm
 from hamlet.input.files_protocol import Reader
 from hamlet.input.folder import Folder
-from hamlet.input.formats import COMPRESSIONS, format_of
+from hamlet.input.formats import format_of
 from hamlet.input.hive import InFolders, types_of, values_in
 from hamlet.input.input_schema import other_type
 from hamlet.input.jsonfile import JsonFile
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
-_PIECE = 1 << 22  # bytes of a file that are looked at in one go
 _GZIP, _WIDE_MARKS = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # how such files begin; UTF-16 of either byte order
 
 
@@ -96,20 +95,6 @@ def root_of(pattern: Path) -> Path:
 
 def _is_open(text: str) -> bool:
     return any(mark in text for mark in "*?[")
-
-
-def may_contain(path: Path, text: bytes) -> bool:
-    """Whether a file has some bytes (in lower case; letters of it in either); nobody looks into what is packed."""
-    if path.suffix.lower() in COMPRESSIONS:
-        return True
-    with path.open("rb") as file:
-        before = b""
-        while piece := file.read(_PIECE):
-            seen = before + piece.lower()
-            if text in seen:
-                return True
-            before = seen[len(seen) - len(text) + 1 :]
-    return False
 
 
 def open_path(

@@ -22,7 +22,22 @@ _ELSEWHERE = {
     "arrow": "an Arrow stream is read as it comes, by hamlet run, monitor and sql; write Parquet for what reads files",
     "monpoly": "a log of MonPoly is for policies (.mfotl), which hamlet monitor runs",
 }
+_PIECE = 1 << 22  # bytes of a file that are looked at in one go
 NOT_UNPACKED = (".xz", ".zip", ".7z", ".lz4", ".tar", ".tgz", ".rar", ".z")
+
+
+def may_contain(path: Path, text: bytes) -> bool:
+    """Whether a file has some bytes (in lower case; letters of it in either); nobody looks into what is packed."""
+    if path.suffix.lower() in COMPRESSIONS:
+        return True
+    with path.open("rb") as file:
+        before = b""
+        while piece := file.read(_PIECE):
+            seen = before + piece.lower()
+            if text in seen:
+                return True
+            before = seen[len(seen) - len(text) + 1 :]
+    return False
 
 
 def format_of(path: Path, input_format: str | None) -> str:

@@ -29,10 +29,10 @@ from hamlet.errors import DataError, OptionError, Span, UnsupportedError, Worklo
 from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
 from hamlet.input.file_form import FileForm, without_drop
-from hamlet.input.files import event_files, matching, may_contain, open_path
+from hamlet.input.files import event_files, matching, open_path
 from hamlet.input.files_protocol import Reader
 from hamlet.input.folder import columns_of
-from hamlet.input.formats import format_of
+from hamlet.input.formats import format_of, may_contain
 from hamlet.input.missing import finding, lacking
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness

@@ -20,7 +20,7 @@ import hamlet
 from hamlet.checker import EvidenceError
 from hamlet.checker import check as check_evidence
 from hamlet.cli import main
-from hamlet.input.files import may_contain
+from hamlet.input.formats import may_contain
 from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
 from hamlet.input.ordering import SortKey
 from hamlet.matching import Matcher
@@ -756,7 +756,7 @@ def test_letters_of_nan_are_found_wherever_a_file_is_cut(tmp_path: Path, monkeyp
     for lead in range(9):
         for word, found in (("NaN", True), ("nAn", True), ("na n", False), ("nnan", True), ("an", False)):
             path.write_text("x" * lead + word + "y")
-            monkeypatch.setattr("hamlet.input.files._PIECE", 4)
+            monkeypatch.setattr("hamlet.input.formats._PIECE", 4)
             assert may_contain(path, b"nan") is found
     assert may_contain(tmp_path / "t.csv.gz", b"nan")
 
@@ -861,6 +861,20 @@ def test_a_plus_sign_in_csv_leaves_numbers_whole(tmp_path: Path) -> None:
         rows = sorted((row for each in tables for row in each.to_pylist()), key=lambda row: row["ts"])
         assert [row["v"] for row in rows] == [row["v"] for row in found][: len(rows)]
     assert rows == found[:3]
+
+
+def test_csv_is_read_as_other_notations_read_it(tmp_path: Path) -> None:
+    """DuckDB takes infinities for days, days beside NA for texts, and integers beyond 64 bits for doubles."""
+    lines = ["ts,day,ratio,key,at", "1,2024-01-02,inf,+3,12:30:00", "2,NA,-Infinity,4,"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts ALL ROWS PER MATCH PATTERN (a+) DEFINE a AS TRUE)"
+    assert hamlet.sql(text, {"t": tmp_path / "t.csv"}).rows() == [
+        {"ts": 1, "day": datetime.date(2024, 1, 2), "ratio": math.inf, "key": 3, "at": "12:30:00"},
+        {"ts": 2, "day": None, "ratio": -math.inf, "key": 4, "at": None},
+    ]
+    (tmp_path / "t.csv").write_text("ts,key\n1,9223372036854775808\n2,NA\n")
+    with pytest.raises(hamlet.DataError, match=r"t\.csv: column 'key' holds the integer 9223372036854775808 in row 1"):
+        hamlet.sql(text, {"t": tmp_path / "t.csv"})
 
 
 @pytest.mark.parametrize(("dialect", "half"), [("trino", 3), ("flink", 3), ("duckdb", 3.5), ("oracle", 3.5)])

@@ -126,7 +126,7 @@ def test_random_patterns_row_by_row() -> None:
 
 def test_random_patterns_that_read_labels_row_by_row() -> None:
     """Labels, rows ahead, decimals, rows of no match."""
-    found = [compare_pushed(seed) for seed in range(share_of(14))]
+    found = [compare_pushed(seed) for seed in range(max(share_of(14), 4))]
     assert found.count(True) > share_of(6)
 
 

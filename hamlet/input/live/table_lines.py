@@ -22,7 +22,7 @@ import pyarrow.json as pa_json
 from hamlet.errors import DataError
 from hamlet.frontend.time_column import TIME
 from hamlet.input.buffers import as_stream
-from hamlet.input.csvfile import NULLS, preferred, with_nulls
+from hamlet.input.csvfile import NULLS, preferred, whole_numbers, with_nulls
 from hamlet.input.file_form import MARKS, repeated_column, told_better
 from hamlet.input.json_line import MOST_BRACKETS, brackets_in, first_names
 from hamlet.input.jsonbad import BadLines
@@ -74,15 +74,12 @@ class Columns:
         Whether events have come, and so the time column is known.
     coded : bool or None
         Whether event types are integers in JSON, as the first of them is; None before one comes.
-    plus_is_whole : bool
-        Whether numbers of CSV with a plus sign may be integers, as for DuckDB, and are not doubles, as for Arrow.
     keeps_seconds : bool
         Whether times that begin with whole seconds must go on so, since something is measured in their unit.
     """
 
     written = settled = keeps_seconds = False
     coded: bool | None = None
-    plus_is_whole = False
 
     def __init__(self, key: SortKey, type_column: str, declared: Mapping[str, pa.DataType] | None = None) -> None:
         self.key = key
@@ -438,7 +435,7 @@ class CsvLines(Lines):
     def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
         types = {name: EXACT_SECONDS if kind == FRACTION else kind for name, kind in types.items()}
         time = self._columns.key.time
-        has_plus = self._columns.plus_is_whole and b"+" in block
+        has_plus = b"+" in block
         whole = [name for name, kind in types.items() if has_plus and kind == pa.int64()]
         table = pa_csv.read_csv(
             as_stream(block),
@@ -454,7 +451,7 @@ class CsvLines(Lines):
         for place, field in enumerate(table.schema):
             kind = preferred(field.type)
             if field.name in whole:
-                table = table.set_column(place, field.name, _whole_numbers(table.column(place)))
+                table = table.set_column(place, field.name, whole_numbers(table.column(place)))
                 continue
             if has_plus and field.name not in types and pa.types.is_floating(kind):
                 with suppress(pa.ArrowInvalid):
@@ -489,13 +486,6 @@ class CsvLines(Lines):
             texts = self._read(block, huge).column(name)
             if pc.any(pc.match_substring_regex(texts, _LONG_FIELD)).as_py():
                 raise BadLineError(f"{name!r} holds an integer of more than 64 bits")
-
-
-def _whole_numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Fields of CSV as integers, which may have a plus sign; raises ArrowInvalid where one is none."""
-    trimmed = pc.utf8_trim_whitespace(texts)
-    missing = pc.is_in(trimmed, pa.array(NULLS))
-    return pc.replace_substring_regex(pc.if_else(missing, None, trimmed), r"^\+(\d)", r"\1").cast(pa.int64())
 
 
 def header_of(line: bytes, delimiter: str | None, name: str) -> tuple[list[str], str]:

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, UnsupportedError, similar_file
-from hamlet.input.csvfile import NULLS
 from hamlet.input.file_form import FileForm, without_drop
-from hamlet.input.files import event_files, matching, may_contain, open_path, open_paths, refuse_urls
+from hamlet.input.files import event_files, matching, open_paths, refuse_urls
 from hamlet.input.folder import Folder
 from hamlet.input.folder import lacking as absent_columns
 from hamlet.input.formats import COMPRESSIONS, format_of
@@ -31,30 +30,6 @@ from hamlet.input.ordering import SortKey
 if TYPE_CHECKING:
     import duckdb
 
-_READERS = {"parquet": "read_parquet", "csv": "read_csv"}
-_MOMENT = r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?"
-_FINE_MOMENT = _MOMENT.replace("6", "9")
-_ZONE = r"( ?[zZ]|[+-]\d\d(:?\d\d)?)"
-_ZONED = "TIMESTAMP WITH TIME ZONE"
-_FINER = {"TIMESTAMP": ("TIMESTAMP_NS", _FINE_MOMENT), _ZONED: ("TIMESTAMPTZ_NS", f"{_FINE_MOMENT}{_ZONE}")}
-_MISSING = ", ".join(f"'{each}'" for each in NULLS)  # in columns of numbers
-_INTEGER, _DECIMAL = r"[+-]?\d+", r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf(inity)?))"
-
-
-def _number(kind: str, form: str) -> tuple[str, str, str]:
-    value = f"CASE WHEN {{0}} NOT IN ({_MISSING}) THEN {{0}} END"
-    fits = f"regexp_full_match({value}, '{form}') AND TRY_CAST({value} AS {kind}) IS NOT NULL"
-    return kind, f"{value} IS NULL OR ({fits})", value
-
-
-def _is_moment(name: str, kind: str, form: str) -> str:
-    return f"{name} IS NULL OR (regexp_full_match({name}, '{form}') AND TRY_CAST({name} AS {kind}) IS NOT NULL)"
-
-
-# By type of the host, the types that columns of CSV have instead if all values pass, with test and value.
-_NARROWER: Mapping[str, Sequence[tuple[str, str, str]]] = {
-    "VARCHAR": (_number("BIGINT", _INTEGER), _number("DOUBLE", _DECIMAL)),
-}
 _ALLOWED = (
     "SELECT",
     "CREATE",
@@ -224,7 +199,6 @@ class Host:
         )
         _OPEN.add(self.connection)
         self._files, self._empty = files, empty
-        self._readings: dict[str, str] = {}  # of CSV files, by path
         execute = self.connection.execute
         try:
             execute(f"SET TimeZone = {_text(timezone)}")
@@ -273,29 +247,27 @@ class Host:
             raise DataError(f"table {name!r} cannot be read: {host_error(error).message}") from None
 
     def _register_paths(self, name: str, paths: Sequence[str], given: Any) -> None:
-        readers = {_reader(each) for each in paths}
-        if len(readers) > 1:
+        formats = {_format(each) for each in paths}
+        if len(formats) > 1:
             raise DataError(f"table {name!r} has files of several formats; give files of one format")
-        some = " LIMIT 0" if self._empty else ""
         try:
-            if None in readers:
+            if formats != {"parquet"}:
                 several = [given] if isinstance(given, (str, os.PathLike)) else given
-                self._register_json(name, [Path(each) for each in several])
+                self._register_text(name, [Path(each) for each in several], *formats)
                 return
             if len(paths) > 1:
                 self._look(paths)
-            elif readers == {"read_csv"} and not self.rows(f"FROM {self._reading(paths)} LIMIT 1"):
-                names = self.names(f"(FROM {self._reading(paths)})")  # of a header alone: columns may be of any type
-                self.register(name, pa.table({each: pa.nulls(0) for each in names}))
-                return
-            columns = self._narrowed(paths)
-            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT {columns} FROM {self._reading(paths)}{some}")
+            some = " LIMIT 0" if self._empty else ""
+            self.execute(f"CREATE VIEW {quoted(name)} AS FROM {_parquet(paths)}{some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
 
-    def _register_json(self, name: str, paths: Sequence[Path]) -> None:
-        """Read files of JSON as other notations do: to the host a value of another kind makes all of a column JSON."""
-        reader = open_paths(paths, SortKey(""), "", None, FileForm(missing_columns=self._missing))
+    def _register_text(self, name: str, paths: Sequence[Path], form: str) -> None:
+        """Read files of CSV and JSON as other notations do: the host has other types, or leaves rows out."""
+        try:
+            reader = open_paths(paths, SortKey(""), "", form, FileForm(missing_columns=self._missing))
+        except DataError as error:
+            raise DataError(without_drop(str(error))) from None
         columns, known = reader.schema.names, f"__hamlet_lines_{name}"
         batches: Iterable[pa.RecordBatch] = reader.batches(columns)
         if isinstance(reader, Folder):
@@ -307,104 +279,14 @@ class Host:
         self.execute(f"CREATE TABLE {quoted(name)} AS FROM {quoted(known)}")
         self.connection.unregister(known)
 
-    def _reading(self, paths: Sequence[str]) -> str:
-        """What the host reads files of one format by: columns by their names, types by all rows of text."""
-        if _reader(paths[0]) == "read_csv":
-            return self._reading_csv(paths)
-        return f"{_reader(paths[0])}([{', '.join(map(_text, paths))}], union_by_name = true)"
-
-    def _finer(self, moments: Mapping[str, str], reading: Callable[[Mapping[str, str]], str]) -> dict[str, str]:
-        """The types of columns of times: of nanoseconds where some are finer than microseconds, texts where none fits.
-
-        `reading` says how columns are read as these types.
-        """
-        columns = [(quoted(name), *_FINER[kind]) for name, kind in moments.items()]
-        tests = [
-            f"bool_or(regexp_matches({name}, '[.]\\d{{7}}')), bool_and({_is_moment(name, kind, form)})"
-            for name, kind, form in columns
-        ]
-        [found] = self.rows(f"SELECT {', '.join(tests)} FROM {reading(dict.fromkeys(moments, 'VARCHAR'))}")
-        are_fine, fit = found[::2], found[1::2]
-        return {
-            name: (_FINER[kind][0] if fits else "VARCHAR") if is_fine else kind
-            for (name, kind), is_fine, fits in zip(moments.items(), are_fine, fit, strict=True)
-        }
-
-    def _reading_csv(self, paths: Sequence[str]) -> str:
-        """Files of CSV, each by what its header and rows say: by itself the host leaves out rows that do not fit."""
-        alike: dict[str, list[str]] = {}
-        for path in paths:
-            if path not in self._readings:
-                self._readings[path] = self._form_of_csv(path)
-            alike.setdefault(self._readings[path], []).append(path)
-        readings = [f"read_csv([{', '.join(map(_text, some))}], {form})" for form, some in alike.items()]
-        return readings[0] if len(readings) == 1 else f"({' UNION ALL BY NAME '.join(f'FROM {r}' for r in readings)})"
-
-    def _form_of_csv(self, path: str) -> str:
-        """How a file of CSV is read, as options of the host."""
-        mark = _text(FileForm().of(Path(path)))
-        fixed = f"header = true, delim = {mark}, quote = '\"', escape = '\"', comment = '', skip = 0"
-        try:
-            [found] = self.rows(
-                "SELECT NewLineDelimiter, Columns, DateFormat, TimestampFormat "
-                f"FROM sniff_csv({_text(path)}, {fixed}, sample_size = -1)"
-            )
-        except HostError:
-            _raise_bad_row(path)
-            raise
-        ends, columns, days, times = found
-        formats = {"dateformat": days, "timestampformat": times}
-        dates = "".join(f", {name} = {_text(kind)}" for name, kind in formats.items() if kind)
-
-        def form(types: Mapping[str, str]) -> str:
-            return f"auto_detect = false, {fixed}, new_line = '{ends}', columns = {{{_listed(types)}}}{dates}"
-
-        types = {each["name"]: each["type"] for each in columns}
-        moments = {name: kind for name, kind in types.items() if kind in _FINER}
-        if moments:  # of which the host forgets what is finer than microseconds
-            types |= self._finer(moments, lambda texts: f"read_csv({_text(path)}, {form({**types, **texts})})")
-        doubles = [name for name, kind in types.items() if kind == "DOUBLE"]
-        if doubles and may_contain(Path(path), b"nan"):  # NaN is a number to the host, and no value to us
-            tests = ", ".join(f"bool_or(isnan({quoted(name)}))" for name in doubles)
-            [some] = self.rows(f"SELECT {tests} FROM read_csv({_text(path)}, {form(types)})")
-            types |= {name: "VARCHAR" for name, nan in zip(doubles, some, strict=True) if nan}
-        return form(types)
-
-    def _narrowed(self, paths: Sequence[str]) -> str:
-        """The columns of files with the types that they have in pipes and for other notations.
-
-        The host takes numbers in CSV of which some are missing (``NA``) for texts. A column without values fits any
-        expression.
-        """
-        if _reader(paths[0]) != "read_csv":
-            return "*"
-        reading = self._reading(paths)
-        kinds = self.types(f"(FROM {reading})")
-        wanted = [(quoted(column), *each) for column, kind in kinds.items() for each in _NARROWER.get(kind, ())]
-        for rows in (f"(FROM {reading} LIMIT 100)", reading):  # of most texts the first ones tell
-            if wanted:
-                tests = [f"bool_and({test.format(column)})" for column, _, test, _ in wanted]
-                [passed] = self.rows(f"SELECT {', '.join(tests)} FROM {rows}")
-                wanted = [each for each, every in zip(wanted, passed, strict=True) if every]
-        casts = {column: f"CAST({value.format(column)} AS {kind})" for column, kind, _, value in reversed(wanted)}
-        if wanted:
-            counts = ", ".join(f"count({value.format(column)})" for column, _, _, value in wanted)
-            [found] = self.rows(f"SELECT {counts} FROM {reading}")
-            casts |= {each[0]: "NULL" for each, count in zip(wanted, found, strict=True) if not count}
-        replaced = ", ".join(f"{cast} AS {column}" for column, cast in casts.items())
-        return f"* REPLACE ({replaced})" if casts else "*"
-
     def _look(self, paths: Sequence[str]) -> None:
         """Find which files of a table lack a column that others have."""
-        known = [
-            FileColumns(each, self.names(f"(FROM {self._reading([each])})"), _reader(each) == "read_csv")
-            for each in paths
-        ]
+        known = [FileColumns(each, self.names(f"(FROM {_parquet([each])})"), False) for each in paths]
         wanted = filter(self._reads, dict.fromkeys(name for file in known for name in file.columns))
         counts: dict[str, int] = {}
         for file, column in lacking(known, list(wanted), self._missing):
             if file.name not in counts:
-                [(counts[file.name],)] = self.rows(f"SELECT count(*) FROM {self._reading([file.name])}")
+                [(counts[file.name],)] = self.rows(f"SELECT count(*) FROM {_parquet([file.name])}")
             self.notes.append(finding(file.name, column, counts[file.name]))
 
     def hear(self, *texts: str) -> None:
@@ -514,27 +396,16 @@ def _paths(value: Any) -> list[str]:
     return [str(Path(each).absolute()) for each in found]
 
 
-def _reader(path: str) -> str | None:
-    """What the host reads a file by, None for one of JSON, which it does not read by itself."""
+def _format(path: str) -> str:
+    """The format of a file; what is called a text is CSV."""
     file = Path(path)
-    if file.suffix.lower() == ".bz2":
-        raise DataError(f"{path} is compressed in a way that DuckDB does not read (.bz2); use .gz or .zst")
     packed = file.suffix.lower() in COMPRESSIONS
-    text = Path(file.stem if packed else file.name).suffix.lower() == ".txt"
-    return _READERS.get("csv" if text else format_of(file, None))
+    return "csv" if Path(file.stem if packed else file.name).suffix.lower() == ".txt" else format_of(file, None)
 
 
-def _raise_bad_row(path: str) -> None:
-    """The error for a row of CSV with too many or too few fields, if there is one."""
-    try:
-        open_path(Path(path), SortKey(""), "")
-    except DataError as error:
-        raise DataError(without_drop(str(error))) from None
-
-
-def _listed(types: Mapping[str, str]) -> str:
-    """Columns and their types, as readers of the host take them."""
-    return ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in types.items())
+def _parquet(paths: Sequence[str]) -> str:
+    """What the host reads files of Parquet by: columns by their names."""
+    return f"read_parquet([{', '.join(map(_text, paths))}], union_by_name = true)"
 
 
 def _text(value: str) -> str:
@@ -600,11 +471,6 @@ def _table_of(name: str, columns: Mapping[str, Any]) -> pa.Table:
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
 _NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
-_LINE = re.compile(  # of CSV
-    r"CSV Error on Line: (?P<line>\d+)\nOriginal Line: (?P<text>.*?)\n(?P<problem>[^\n]*)"
-    r".*\n\s*file = (?P<file>[^\n]*)",
-    re.DOTALL,
-)
 
 
 def host_error(error: Exception) -> HostError:
@@ -622,9 +488,6 @@ def host_error(error: Exception) -> HostError:
             if facts.get("position", "").isdecimal():
                 place = int(facts["position"])
     said = said.split("\nLINE ")[0]
-    row = _LINE.search(said)
-    if row is not None:
-        return HostError(f"{row['file']}:{row['line']}: {row['problem'].strip()}: {row['text'][:60]!r}", None)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     kinds = ("Binder", "Parser", "Catalog", "Conversion", "Invalid Input", "Out of Range", "Permission")
     first = re.sub(rf"^({'|'.join(kinds)}) Error: ", "", lines[0]) if lines else type(error).__name__

@@ -42,8 +42,6 @@ class _Columns(Columns):
         The column that rows are ordered by first, in any case; None where that is an expression.
     """
 
-    plus_is_whole = True
-
     def __init__(self, time: str | None) -> None:
         super().__init__(_NoKey(""), "")
         self.types.clear()
