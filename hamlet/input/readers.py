@@ -15,7 +15,7 @@ from hamlet.input.moments import kind_of, needs_reading, with_moments
 from hamlet.input.ordering import SortKey, slices
 from hamlet.input.records import NO_DECIMALS, table_of_columns, table_of_records
 from hamlet.input.timed import Timed, timed
-from hamlet.input.widening import cast, validate
+from hamlet.input.widening import cast, validate, with_null_columns
 
 
 class OpenTable:
@@ -148,17 +148,17 @@ def table_of(
     In dicts, ints and Decimals of the columns `decimals` keep their digits; they are of these types.
     """
     if isinstance(source, pa.Table):
-        return source, True
+        return with_null_columns(source), True
     if isinstance(source, OpenTable):
         return source.table, False
     if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source]), True
+        return with_null_columns(pa.Table.from_batches([source])), True
     if isinstance(source, Mapping):
-        return table_of_columns(source, wide, time, decimals), True
+        return with_null_columns(table_of_columns(source, wide, time, decimals)), True
     if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source), True
+        return with_null_columns(pa.table(source)), True
     if hasattr(source, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(source)]), True
+        return with_null_columns(pa.Table.from_batches([pa.record_batch(source)])), True
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
         return table_of_records(source, first_event, wide, time, decimals), False
     raise DataError(

@@ -193,6 +193,14 @@ def cast(column: Any, target: pa.DataType, name: str) -> Any:
         raise DataError(f"column {name!r} ({column.type}) holds a value that does not fit {target}: {error}") from error
 
 
+def with_null_columns(table: pa.Table) -> pa.Table:
+    """A table whose dictionaries without any type, as pandas has of categories of nothing, are columns of NULLs."""
+    for place, kind in enumerate(table.schema.types):
+        if pa.types.is_dictionary(kind) and pa.types.is_null(kind.value_type):
+            table = table.set_column(place, table.schema.names[place], pa.nulls(table.num_rows))
+    return table
+
+
 def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with exactly the schema's columns: cast where needed, NULL where the batch lacks one."""
     if batch.schema.equals(schema):

@@ -504,6 +504,19 @@ def test_a_checkpoint_of_others(folder: Path, capfd: pytest.CaptureFixture[str])
     assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1]
 
 
+@pytest.mark.parametrize("count", [3, 300])
+def test_a_file_that_was_begun_anew_between_two_runs(count: int, folder: Path) -> None:
+    """Also where it is longer by now than what was read of the one before, whose number it has."""
+    (folder / "a.csv").write_text("time,type,x\n" + "".join(f"{at},publish,1\n" for at in range(30)))
+    common = [*POLICY, "--input", "a.csv", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    with running(*common, "--follow", "--every", "0.05 s") as run:
+        until(lambda: len(rows_of(folder / "out")) == 29)
+        stopped(run)
+    (folder / "a.csv").write_text("x,time,type\n" + "".join(f"2,{at},publish\n" for at in range(100, 100 + count)))
+    assert main([*common, "--quiet"]) == 0
+    assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1] * 30 + [2] * count
+
+
 COMMENTED = {
     "policy": ("p.mfotl", "# a comment\npublish(x)\n  AND x > 0"),
     "query": ("q.sase", "-- a comment\nRETURN COUNT(*), SUM(A.x)\n PATTERN A+ WITHIN 3 s SLIDE 1 s"),

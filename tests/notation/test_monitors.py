@@ -643,6 +643,25 @@ def test_event_types_are_integers_or_text(place: int, first: int | str, saved: b
         monitor.push(given({**events[0], "time": 2}))
 
 
+@each_notation
+def test_categories(notation: Notation) -> None:
+    """Of polars they are string views; those of nothing, as an empty frame of pandas has them, have no type."""
+    schema = pa.schema([("time", pa.int64()), ("type", pa.string()), ("u", pa.int64())])
+    text, make = notation.text, notation.make
+    if isinstance(text, str):
+        text, make = text.replace("PARTITION BY u % 2", "PARTITION BY type"), lambda text: Matcher(text, schema)
+    events = [{"type": "p", **event} for event in notation.events()]
+    frame = pl.DataFrame(events)
+    none = pa.nulls(0).dictionary_encode()
+    for kind in (pl.Categorical, pl.Enum(sorted(set(frame["type"])))):
+        monitor, rows = make(text), []
+        for some in frame.with_columns(pl.col("type").cast(kind)).iter_slices(7):
+            rows += monitor.push(some)
+            rows += monitor.push({"time": pa.array([], pa.int64()), "type": none, "u": none})
+            rows += monitor.push(pa.table([pa.array([], pa.int64()), none, none], ["time", "type", "u"]))
+        assert by_text(rows + monitor.close()) == by_text(rows_of(make(text), [events]))
+
+
 if __name__ == "__main__":
     names = [name for name in list(globals()) if name.startswith("test_")]
     matrix = []

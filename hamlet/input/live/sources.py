@@ -25,6 +25,7 @@ from hamlet.errors import DataError, OptionError, similar_file
 READ = 1 << 20  # bytes that are read at once
 _QUICK = getattr(socket, "TCP_QUICKACK", None)  # of Linux
 _PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
+_TOLD = 256  # bytes before a place by which a file is known again
 _LOOK = 0.05  # seconds between two looks at files that may have grown
 _FORMS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _FORMS |= {".arrow": "arrow", ".arrows": "arrow"}
@@ -342,7 +343,14 @@ class FileSource(Source):
     def place(self, stream: Stream, offset: int, line: int, header: bytes | None) -> Place:
         """The file, and how much of it was taken."""
         told = None if header is None else header.decode("latin-1")
-        return {**stream.about, "offset": offset, "line": line, "header": told}
+        before = None if self._file is None or stream is not self._stream else self._before(self._file, offset)
+        return {**stream.about, "offset": offset, "line": line, "header": told, "before": before}
+
+    @staticmethod
+    def _before(file: BinaryIO, offset: int) -> str:
+        """What a file has right before a place: another file may get the number of one that is gone."""
+        begin = max(0, offset - _TOLD)
+        return os.pread(file.fileno(), offset - begin, begin).decode("latin-1")
 
     def resume(self, place: Place) -> Place:
         """Go on in the file that was read, wherever it lies by now, and then in those that followed it."""
@@ -363,7 +371,9 @@ class FileSource(Source):
         self._begin(opened)
         assert self._file is not None
         offset = int(place["offset"])
-        if os.fstat(self._file.fileno()).st_size < offset:  # it was cut meanwhile
+        cut = os.fstat(self._file.fileno()).st_size < offset
+        before = place.get("before")
+        if cut or (before is not None and before != self._before(self._file, offset)):  # it was begun anew meanwhile
             return self.place(self._stream, 0, 1, None)
         self._file.seek(offset)
         self._at = offset

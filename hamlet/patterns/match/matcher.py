@@ -29,6 +29,7 @@ from hamlet.errors import (
 )
 from hamlet.frontend.reports import Reports
 from hamlet.input.readers import table_of
+from hamlet.input.widening import plain_type
 from hamlet.patterns.automaton._live import Partition
 from hamlet.patterns.automaton._walk import Matches
 from hamlet.patterns.clause.scan import without_layout
@@ -613,6 +614,9 @@ def _named(options: Options) -> MatcherOptions:
 
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """A column in another type; integers beyond 2^53 among doubles are rounded, as the host does."""
+    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(kind):
+        column = column.cast(plain_type(column.type))  # Arrow takes no string views out of a dictionary
+        column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     return column.cast(kind, safe=not pa.types.is_floating(kind))
 
 
