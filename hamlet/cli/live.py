@@ -114,6 +114,9 @@ def drive(
             stack.callback(saves.folder.close)
             if saves.load(None if producer is None else producer.committed()):
                 if saves.ended:
+                    for number, name in enumerate(names):
+                        if _is_folder(name):  # it may have been killed before its last files got their names
+                            _output(name, destinations, tenants, stop, saves, number, stack)
                     _say(f"the run of the checkpoint {live.checkpoint} has come to its end; nothing is left to be read")
                     return 0, saves.rows
                 asked, tenants = tenants, list(made(iter(saves.states)))
@@ -270,6 +273,11 @@ def _output(
     if saves is not None and resumed:
         files.resume(saves.part(number))
     return FolderOutput(files, form, tenants)
+
+
+def _is_folder(output: str) -> bool:
+    """Whether rows are kept in a folder."""
+    return output != "-" and not output.startswith(SCHEMES)
 
 
 def _text_format(destinations: Destinations, name: str) -> str:

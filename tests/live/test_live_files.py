@@ -571,6 +571,16 @@ def test_one_run_at_a_time_writes_to_a_folder(folder: Path, capfd: pytest.Captur
     assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [2, 3, 4]
 
 
+def test_a_run_that_was_killed_before_its_last_files_got_their_names(folder: Path) -> None:
+    (folder / "a.log").write_text("@1 publish(1)\n")
+    common = [*POLICY, "--input", "a.log", "--output", "out", "--output-format", "json", "--checkpoint", "ck"]
+    assert main(common) == 0
+    (file,) = (folder / "out").rglob("part-*")
+    file.rename(file.with_name(f".{file.name}"))
+    assert main(common) == 0
+    assert len(rows_of(folder / "out")) == 1
+
+
 def test_rows_that_were_found_before_a_run_was_started_again(folder: Path) -> None:
     (folder / "a.log").write_text("@1 publish(1)\n")
     common = [*POLICY, "--input", "a.log", "--output", "out", "--checkpoint", "ck", "--fail-on-rows"]
