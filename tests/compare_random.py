@@ -50,6 +50,7 @@ FEATURES = {
     "logged events": Features(queries=6, events=12, adjacent=False, matched=True, once=True),
     "compared events": Features(queries=4, events=12, matched=True, once=True),
     "compared sums": Features(queries=3, events=12, negation=False, matched=True),
+    "compared shared": Features(queries=3, events=12, matched=True, conjunction=True, broadcast=True),
     "large": Features(local=False, adjacent=False, large=True),
     "large pairs": Features(local=False, adjacent=False, large=True, conjunction=True),
 }

@@ -163,7 +163,8 @@ class ClassRunner:
         self.matched = state.matched
         self.index.load(state.keys, state.used, state.created)
         ends = {AttributeType.STRING: len(self.workload.strings), None: 0}
-        limits = np.array([ends.get(type, -1) for _, type in self.compiled.columns], np.int64)
+        kinds = ((AttributeType.INT if name == EVENT_ID else type) for name, type in self.compiled.columns)
+        limits = np.array([ends.get(type, -1) for type in kinds], np.int64)
         for number, (kernel, data) in enumerate(zip(self.kernels, state.kernels, strict=True)):
             kernel.load(data, len(range(number, len(state.used), len(self.kernels))), state.matched, limits)
         if state.kept is not None:

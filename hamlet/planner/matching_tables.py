@@ -236,7 +236,8 @@ class MatchingWriter(Writer):
         Then a bit for each state, once for each set of guards on the ways and ends that leave it, says whether trends
         have reached it; and where trends are counted they are in integers, by at most one thing that they took. Where
         neighbours are compared an extreme value stands beside each bit, and sums over trends in trees by key; by what
-        trends took, there would be as many trees. Under SPAN beginnings matter, which no guard behind the last event
+        trends took, there would be as many trees. Events that several partitions, or both operands, may take are given
+        row by row with what tells them apart. Under SPAN beginnings matter, which no guard behind the last event
         may tell apart; counts of trends by how many events they took are products of polynomials there, and better
         kept by beginnings; so are values where windows overlap much, for each of them is looked through, while trends
         that are kept are added up by pane.
@@ -260,7 +261,7 @@ class MatchingWriter(Writer):
             )
         asked = once and (counted or (tables.over_events and not tables.takings))
         if compares:
-            asked = bool(tables.traced) and not (tables.takings or tables.sets or tables.event_sets)
+            asked = bool(tables.traced) and not (tables.takings or tables.sets)
         return plain and free and asked and only_single_events(tables) and len(tables.logged_slots()[0]) <= _BITS
 
     def _compared(self, source: object, pair: Pair) -> Compared:

@@ -20,6 +20,7 @@ import hamlet
 from hamlet import oracle
 from hamlet.planner.matching import most_taken
 from tests.comparison import difference, in_any_order
+from tests.effort import share_of
 
 SHAPES = (
     "SEQ(A, B+)",
@@ -342,6 +343,35 @@ def test_compared_neighbours_as_the_oracle() -> None:
     assert some
 
 
+def test_events_that_operands_and_partitions_share_as_the_oracle() -> None:
+    """What tells them apart is in the log, too, so that none counts twice."""
+    declared = "EVENT A(k INT, g INT, a INT); EVENT B(k INT, a INT, b DOUBLE); EVENT C(g INT, a INT);\n"
+    shared = ("SEQ(A, B+) AND SEQ(C, B+)", "SEQ(A, NOT C, B+) AND SEQ(B+, A y)", "SEQ(B{2,}, A) AND SEQ(C, B+)")
+    rolled = ("SEQ(A, B+)", "SEQ(A x+, NOT C, B+, A y*)", "SEQ(B+, A)")
+    some = 0
+    for seed in range(share_of(48)):
+        chance = random.Random(seed)
+        within, compared = chance.choice((*WINDOWS, "WITHIN ALL")), chance.choice(COMPARED[:6])
+        condition = compared.format(v="B", w="B").replace(".s", ".a")
+        found = []
+        for pattern in (chance.choice(shared), chance.choice(rolled)):
+            first, second = chance.sample(ITEMS, 2)
+            items = f"{first.format(v='B')} AS n, {second.format(v='B')} AS m" + ", COUNT(*)" * (chance.random() < 0.5)
+            found.append(f"RETURN k, {items} PATTERN {pattern} WHERE [k, g] AND {condition} GROUP-BY k {within};\n")
+        parsed = hamlet.Workload.parse(declared + "".join(found))
+        events = [{**each, "g": chance.randrange(2)} for each in stream(seed, 12)]
+        expected = in_any_order(oracle.evaluate(parsed.analysis.text, events))
+        some += len(expected)
+        assert difference(in_any_order(hamlet.run(parsed, events).rows()), expected) is None, parsed.analysis.text.text
+        engine, pushed = hamlet.Engine(parsed), []
+        for number, event in enumerate(events):
+            pushed += engine.push([event])
+            if number % 5 == 3:
+                engine = hamlet.Engine.restore(parsed, engine.save())
+        assert difference(in_any_order(pushed + engine.close()), expected) is None
+    assert some > share_of(48)
+
+
 def test_compared_neighbours_by_keys_as_by_looking_at_all() -> None:
     """Without the index all pairs of a log are looked at; beside distinct values trends are kept in nodes."""
     events = stream(21, 300)
@@ -368,6 +398,11 @@ def test_compared_neighbours_cost_no_more_than_their_number() -> None:
     for place, value in enumerate(values):
         inside += lowest < value or value < highest[place + 1]
         lowest = min(lowest, value)
+    assert row["n"] == inside
+    both = hamlet.Workload.parse("RETURN COUNT(EVENTS A) AS n PATTERN A{2,} AND A{2,} WHERE A.a < NEXT(A).a WITHIN ALL")
+    before = time.process_time()
+    [row] = hamlet.run(both, events, numbers="float").rows()
+    assert time.process_time() - before < 5
     assert row["n"] == inside
     pairs = pa.table({"time": range(60_000), "type": ["A"] * 60_000, "a": [n % 2 - n // 2 * 2 for n in range(60_000)]})
     total = sum(pairs["a"].to_pylist())

@@ -9,6 +9,7 @@ cdef int trace_event(
 ) noexcept nogil
 cdef int tidy_lineage(Core* k, const Table* t, Partition* p) noexcept nogil
 cdef int count_events(Core* k, const Table* t, Partition* p, Rows* r, uint64_t* value) noexcept nogil
+cdef int close_set(Core* k, Rows* r, Py_ssize_t first) noexcept nogil
 cdef void widen_records(const Table* t, Partition* p, int number, int place) noexcept nogil
 cdef void free_lineage(Partition* p) noexcept nogil
 cdef int reserve_vertex(Core* k, Partition* p) noexcept nogil

@@ -267,7 +267,7 @@ cdef int look_at(Core* k, Py_ssize_t vertex, Py_ssize_t* todo) noexcept nogil:
 cdef int count_events(Core* k, const Table* t, Partition* p, Rows* r, uint64_t* value) noexcept nogil:
     """Bind the events that the trends of a value take, each once; those of event sets are appended to the rows."""
     cdef Lineage* graph = &p.lineage
-    cdef Py_ssize_t words = words_of(&t.cells, p.width), todo = 0, record, found = r.events, size
+    cdef Py_ssize_t words = words_of(&t.cells, p.width), todo = 0, record, found = r.events
     cdef uint64_t vertex
     cdef int i
     if reserve_seen(k, graph.count + graph.records) or reserve_words(k, &k.bound, &k.bound_words, words):
@@ -292,12 +292,18 @@ cdef int count_events(Core* k, const Table* t, Partition* p, Rows* r, uint64_t* 
             if k.seen[graph.count + record] == k.stamp:
                 if append_event(k, t, r, &t.event_set[i], graph.record + record * t.record_words):
                     return OUT_OF_MEMORY
-        size = r.events - found
-        found = r.events
-        if reserve_words(k, &r.event_size, &r.event_sizes_capacity, r.event_sizes + 1):
+        if close_set(k, r, found):
             return OUT_OF_MEMORY
-        r.event_size[r.event_sizes] = <uint64_t> (size // 3)
-        r.event_sizes += 1
+        found = r.events
+    return NO_FAILURE
+
+
+cdef int close_set(Core* k, Rows* r, Py_ssize_t first) noexcept nogil:
+    """Note how many events a set of a row has that begins with the number `first` of all. Returns a Failure."""
+    if reserve_words(k, &r.event_size, &r.event_sizes_capacity, r.event_sizes + 1):
+        return OUT_OF_MEMORY
+    r.event_size[r.event_sizes] = <uint64_t> ((r.events - first) // 3)
+    r.event_sizes += 1
     return NO_FAILURE
 
 

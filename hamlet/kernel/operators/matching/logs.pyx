@@ -27,6 +27,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Change,
     Core,
     Door,
+    EventSet,
     Gain,
     Gate,
     Key,
@@ -178,6 +179,7 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
             gains += [(*each, own[each[2]] if each[0] in SUMMED else -1) for each in more]
             sums += own
         log.member[place].traces_end = len(traces)
+        lay_event_sets(&log.member[place], tables[number], states, kept, columns, owner)
         cell += words_of(&k.query[number].cells, 1)
     log.summed, log.trace_of = <uint64_t*> owner.hold(summed), <int*> owner.hold(trace_of)
     lay_bits(log, moves, traces, gains, sums, owner)
@@ -192,6 +194,18 @@ cdef list lay_log(Core* k, Log* log, object tables, object numbers, Interface ow
     lay_packing(log, tables, owner)
     log.cell = <uint64_t*> owner.hold(np.zeros(cell, np.uint64))
     return list(users.values())
+
+
+cdef void lay_event_sets(
+    Member* m, object table, object states, object kept, object columns, Interface owner
+) except *:
+    """What a query gives of the events that trends take: of which slots, and where a log keeps it."""
+    sets, slots = [], []
+    for of, *places in table.event_sets:
+        slots.append(states.get(table.traced[of][0], 0))
+        sets += [of, *(-1 if each < 0 else columns.index(kept["trace", of, each]) for each in places)]
+    m.set_slots = <uint64_t*> owner.hold(np.array([*slots, 0], np.uint64))
+    m.event_set = <EventSet*> owner.hold(np.array([*sets, 0, 0, 0], np.int32))
 
 
 cdef void lay_packing(Log* log, object tables, Interface owner) except *:

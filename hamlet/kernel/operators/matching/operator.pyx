@@ -107,7 +107,7 @@ cdef class Matching(Interface):
                 columns = max(columns, len(compared.columns))
         self.logged = lay_logs(k, tables, apart, self)
         for number in ordered_queries:
-            if k.query[number].log != NULL and may_be_whole(&k.query[number]):
+            if k.query[number].log != NULL and may_be_whole(&k.query[number]) and not k.query[number].event_sets:
                 lay_row_columns(k, number)
         k.vector = <Column*> calloc(columns, sizeof(Column))
         k.scalar = <Column*> calloc(columns, sizeof(Column))

@@ -24,7 +24,7 @@ from hamlet.kernel.cells cimport (
 )
 from hamlet.kernel.expression cimport Column
 from hamlet.kernel.operators.matching.lengths cimport reach_within
-from hamlet.kernel.operators.matching.lineage cimport reserve_record
+from hamlet.kernel.operators.matching.lineage cimport close_set, reserve_record
 from hamlet.kernel.operators.matching.neighbours cimport (
     check_keys,
     lay_gates,
@@ -37,11 +37,13 @@ from hamlet.kernel.operators.matching.rows cimport append_cell
 from hamlet.kernel.operators.matching.tables cimport (
     LOG_HEAD,
     Core,
+    EventSet,
     Gain,
     Log,
     Member,
     Move,
     Partition,
+    Rows,
     Sum,
     Table,
     Trace,
@@ -205,6 +207,8 @@ cdef int deliver_reached(
         cell = log.cell + m.cell
         clear(cell, m.words)
         gain_all(log, m, record, t.record_words, entries, k.taken, cell)
+        if k.query[m.query].event_sets and give_events(k, log, m, record, t.record_words, entries):
+            return OUT_OF_MEMORY
         if m.tallies:
             continue
         increment(&k.query[m.query].cells, 1, cell)
@@ -444,6 +448,35 @@ cdef void gain_each(
                 extend_extremum(gain.kind, target, value)
         taken += words
         kept += stride
+
+
+cdef int give_events(
+    Core* k, const Log* log, const Member* m, const uint64_t* record, Py_ssize_t stride, Py_ssize_t entries
+) noexcept nogil:
+    """Append the events of a query's event sets that trends take, of the one row that it gives of a window."""
+    cdef Rows* r = &k.rows[m.query]
+    cdef const EventSet* s
+    cdef const uint64_t* kept
+    cdef const uint8_t* there
+    cdef Py_ssize_t at, found = r.events
+    cdef int i
+    for i in range(k.query[m.query].event_sets):
+        s = &m.event_set[i]
+        for at in range(entries):
+            if not k.taken[at * log.words + m.word] & m.set_slots[i]:
+                continue
+            if reserve_words(k, &r.event, &r.events_capacity, r.events + 3):
+                return OUT_OF_MEMORY
+            kept = record + at * stride + log.head
+            there = <const uint8_t*> (kept + log.columns)
+            r.event[r.events] = kept[s.id]
+            r.event[r.events + 1] = <uint64_t> (there[s.place] if s.place >= 0 else 0)
+            r.event[r.events + 2] = kept[s.place] if s.place >= 0 else 0
+            r.events += 3
+        if close_set(k, r, found):
+            return OUT_OF_MEMORY
+        found = r.events
+    return NO_FAILURE
 
 
 cdef bint is_log(const Table* t, const Partition* p, const int64_t* limits) noexcept nogil:

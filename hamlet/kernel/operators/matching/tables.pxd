@@ -181,6 +181,8 @@ cdef struct Member:      # a query that has its events in a log
     int gates            # Log.gate[gates : gates_end] are its own
     int gates_end
     int* way_gate        # [ways] the gate that a way reads, -1 for none
+    uint64_t* set_slots  # [event sets] the slots of each one's variable
+    EventSet* event_set  # [event sets] places among the columns of the log
 
 cdef struct Packing:     # numbers of a query in one window, as fields of words (`packed`)
     int width            # bits of a field
