@@ -303,7 +303,7 @@ class LocalFiles:
         schema = StructType([StructField(name, types[name]) for name in present])
         chosen = self._chosen()  # a file of which nothing is of use is not opened; Spark wants one
         useful = [each for each in self._paths if chosen[each]] or self._paths[:1]
-        frame = spark.read.schema(schema).parquet(*map(_as_glob, useful))
+        frame = spark.read.schema(schema).parquet(*map(as_glob, useful))
         numbers = {name: place for place, name in enumerate(present)}
         frame = frame.toDF(*(f"p{place}" for place in numbers.values()))
         return frame.select(
@@ -324,7 +324,12 @@ def carried(fields: Iterable[pa.Field]) -> tuple[StructType, pa.Schema]:
     named = list(fields)
     schema = StructType([StructField(f"c{place}", spark_type(field.type)) for place, field in enumerate(named)])
     types = arrow_schema(schema).types
-    return schema, pa.schema([field.with_type(type) for field, type in zip(named, types, strict=True)])
+    return schema, pa.schema(
+        [
+            each if pa.types.is_nested(each.type) else each.with_type(type)
+            for each, type in zip(named, types, strict=True)
+        ]
+    )
 
 
 def arriving(
@@ -365,7 +370,7 @@ def followed_paths(spark: SparkSession, folder: Path, files: int | None) -> Data
     reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
     if files is not None:
         reader = reader.option("maxFilesPerTrigger", files)
-    return reader.load(_as_glob(str(folder.resolve()))).select("path")
+    return reader.load(as_glob(str(folder.resolve()))).select("path")
 
 
 def spark_type(arrow: pa.DataType) -> DataType:
@@ -389,6 +394,8 @@ def spark_type(arrow: pa.DataType) -> DataType:
         if arrow.precision > 38:
             raise DataError(f"Spark has no decimals of {arrow.precision} digits")
         return DecimalType(arrow.precision, arrow.scale)
+    if pa.types.is_nested(arrow) and not pa.types.is_union(arrow):
+        return from_arrow_type(arrow, prefer_timestamp_ntz=True)
     plain = pa.date32() if arrow == pa.date64() else plain_in_spark(arrow)
     known = pa.types.is_primitive(plain) or pa.types.is_decimal(plain)
     if not known or pa.types.is_interval(plain) or pa.types.is_time(plain) or pa.types.is_float16(plain):
@@ -420,7 +427,7 @@ def _int96_columns(path: str) -> set[str]:
         return {column.path for column in columns if column.physical_type == "INT96"}
 
 
-def _as_glob(path: str) -> str:
+def as_glob(path: str) -> str:
     """A path in which Spark finds no pattern."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
 

@@ -14,12 +14,13 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Unpack
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import PySparkException, UnsupportedOperationException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import count, lit, monotonically_increasing_id
@@ -29,14 +30,12 @@ from hamlet.errors import DataError, OptionError, Span, UnsupportedError, Worklo
 from hamlet.findings import of_names
 from hamlet.frontend.reports import Reports
 from hamlet.input.file_form import FileForm, without_drop
-from hamlet.input.files import event_files, matching, open_path
-from hamlet.input.files_protocol import Reader
-from hamlet.input.folder import columns_of
-from hamlet.input.formats import format_of, may_contain
-from hamlet.input.missing import finding, lacking
+from hamlet.input.files import Leaf, leaves, open_paths
+from hamlet.input.folder import Folder
+from hamlet.input.folder import lacking as absent_columns
+from hamlet.input.formats import format_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness
-from hamlet.input.widening import merged_schema
 from hamlet.output.place import folder_name, staged
 from hamlet.patterns.clause.outer import Correlated, Outer, with_tables
 from hamlet.patterns.clause.statement import Rewriting, Statement
@@ -59,10 +58,10 @@ from hamlet.runtime.options import check_choice, made_of
 from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun, kept_columns
 from hamlet.spark.continuous import Counts, Sink, Written, closed, frame_of
-from hamlet.spark.events import Reading
+from hamlet.spark.events import Reading, read_files
 from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
 from hamlet.spark.frames import packed, plain_in_spark, quoted
-from hamlet.spark.input import arriving, first_file, local_path, sources_of
+from hamlet.spark.input import arriving, as_glob, carried, first_file, local_path, sources_of
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said, spoken_of
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
@@ -162,7 +161,7 @@ def submit(
     """
     chosen = made_of(Once, options, ("source", "dialect"))
     if chosen.form.drops:
-        raise OptionError("bad_rows='drop' (--bad-rows drop) is not heard here: Spark reads the files of row patterns")
+        raise OptionError("bad_rows='drop' (--bad-rows drop) is not heard here: row patterns take files whole")
     script = parsed(text, dialect, source)
     paths = {name: sources_of(group) for name, group in named_tables(script, inputs).items()}
     place = destination(output, chosen, [path for group in paths.values() for path in group])
@@ -349,62 +348,44 @@ def _read(
     reads: Callable[[str], bool],
     notes: list[str],
 ) -> DataFrame:
-    """Files as Spark reads them, those of each header by themselves: Spark takes columns of CSV by their places.
+    """Files of Parquet as Spark reads them, what it would read otherwise than in process by tasks.
 
     What files of this machine lack that others have and somebody reads is an error, or a note that is added.
     """
     places = [local_path(each) for each in paths]
-    files = [
-        file for each in places if each is not None for path in matching(each) or [each] for file in event_files(path)
-    ]
-    for each in files:
-        if not each.exists():
-            raise DataError(f"{each}: no such file")
-    known = files + [Path(path) for path, place in zip(paths, places, strict=True) if place is None]
-    formats = {format_of(each, input_format) for each in known}
-    if len(formats) > 1:
-        raise DataError(f"{paths[0]} and other files of one table have several formats; give files of one format")
-    listed = [path if place is None else str(place.absolute()) for place, path in zip(places, paths, strict=True)]
-    is_csv, is_parquet = formats == {"csv"}, formats == {"parquet"}
-    reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True)
-    if is_csv:
-        elsewhere = "\t" if known[0].suffix == ".tsv" else ","
-        # A mark within quotation marks is written twice, not behind a backslash, and a line break there ends no row.
-        reader = reader.options(
-            escape='"',
-            sep=form.of(files[0]) if files else form.delimiter or elsewhere,
-            multiLine=any(may_contain(each, b'"') for each in files),
-        )
-    if None in places:
-        return reader.load(listed)
-    opened = _opened(files, input_format, form)
-    if not is_parquet:
-        merged_schema([(each.name, each.schema) for each in opened])
-    if len(files) < 2:
-        return reader.load(listed)
-    names = filter(reads, dict.fromkeys(name for each in opened for name in each.schema.names))
-    for file, column in lacking(map(columns_of, opened), list(names), form.missing_columns):
-        rows = next(each.rows for each in opened if each.name == file.name)
-        notes.append(finding(file.name, column, rows or 0))
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for one in opened:
-        alike.setdefault(tuple(one.schema.names), []).append(str(Path(one.name).absolute()))
-    frames = [reader.load(group) for group in alike.values()]
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-
-
-def _opened(files: Sequence[Path], input_format: str | None, form: FileForm) -> list[Reader]:
-    """Files as other jobs read them: of text Spark by itself leaves out what it cannot read, and says nothing.
-
-    Raises
-    ------
-    DataError
-        With file and line, at what is no row.
-    """
+    known = [place for place in places if place is not None]
+    if len(known) < len(places):
+        formats = {format_of(Path(path), input_format) for path in paths}
+        if len(formats) > 1:
+            raise DataError(f"{paths[0]} and other files of one table have several formats; give files of one format")
+        mark = form.delimiter or ("\t" if paths[0].endswith(".tsv") else ",")
+        reader = spark.read.format(formats.pop()).options(header=True, inferSchema=True, escape='"', sep=mark)
+        return reader.load([*paths])
     try:
-        return [open_path(each, SortKey(""), "", input_format, form) for each in files]
+        opened = open_paths(known, SortKey(""), "", input_format, form)
     except DataError as error:
         raise DataError(without_drop(str(error))) from None
+    files = list(leaves(opened))
+    if isinstance(opened, Folder):
+        opened.look(list(filter(reads, opened.schema.names)))
+        notes += absent_columns(opened)
+    if _sparks(files):
+        return spark.read.parquet(*(as_glob(each.path) for each in files))
+    fields = [pa.field(each.name, plain_in_spark(each.type)) for each in opened.schema]
+    schema, arrow = carried(fields)
+    read = partial(read_files, files, Reading(SortKey(""), "", input_format, form), arrow)
+    return mapped(spark.range(0, len(files), 1, len(files)), read, schema).toDF(*(each.name for each in fields))
+
+
+def _sparks(files: Sequence[Leaf]) -> bool:
+    """Whether files are Parquet that Spark reads by itself, and as it is: alike, and without nanoseconds."""
+    if not all(each.is_parquet and each.whole and each.folders is None for each in files):
+        return False
+    schemas = [pq.read_schema(each.path) for each in files]
+    kinds = [each.type for each in schemas[0]]
+    return all(each.equals(schemas[0]) for each in schemas) and not any(
+        (pa.types.is_timestamp(kind) or pa.types.is_duration(kind)) and kind.unit == "ns" for kind in kinds
+    )
 
 
 class _Text:
