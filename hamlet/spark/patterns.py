@@ -497,11 +497,13 @@ class _Text:
         for each in statement.clauses:
             settle(each)
         text = rewriting.render(span)
-        if names and self._columns(translator(self._script.dialect, "spark")(text)) is None:
-            for name in names.values():  # what numbers rows as they come stands in no lateral join, but rows may
-                frame = self._spark.table(name)
-                views.name(name, frame if frame.isStreaming else frame.localCheckpoint(eager=False))
-        return self._query(text, span, rewriting)
+        try:
+            return self._spark.sql(translator(self._script.dialect, "spark")(text))
+        except Refusal as error:
+            if "Non-deterministic lateral" in said(error):  # what numbers rows as they come; the rows may stand there
+                for name in names.values():
+                    views.name(name, self._spark.table(name).localCheckpoint(eager=False))
+        return self._query(text, span, rewriting)  # or what is wrong with it, at its place
 
     def _table_of(
         self,
@@ -513,25 +515,33 @@ class _Text:
     ) -> tuple[DataFrame, Correlated | None]:
         """The rows of a clause's table, of which a query is given, for all rows around it that it reads."""
         translate = translator(self._script.dialect, "spark")
-        if self._columns(translate(text)) is None:
-            quoting = quoting_of(self._script.dialect)
-            outer = Outer(statement, rewriting, clause, translate, self._columns, quoting, quoted, packed)
-            for each in outer.reads(statement.clauses):
-                settle(each)
-            found = outer.correlated()
-            if found is not None and self._columns(found.query) is not None:
-                return self._spark.sql(found.query), found
-            refused = outer.refused()
-            if refused is not None:
-                self._reports.error(refused, clause.source, "put the clause behind WITH")
-                raise Failed
+        frame = self._analysed(translate(text))
+        if frame is not None:
+            return frame, None
+        quoting = quoting_of(self._script.dialect)
+        outer = Outer(statement, rewriting, clause, translate, self._columns, quoting, quoted, packed)
+        for each in outer.reads(statement.clauses):
+            settle(each)
+        found = outer.correlated()
+        frame = None if found is None else self._analysed(found.query)
+        if frame is not None:
+            return frame, found
+        refused = outer.refused()
+        if refused is not None:
+            self._reports.error(refused, clause.source, "put the clause behind WITH")
+            raise Failed
         return self._query(text, clause.source, None), None
+
+    def _analysed(self, query: str) -> DataFrame | None:
+        """The rows of a query; None for one that Spark refuses."""
+        with contextlib.suppress(*Refusal):
+            return self._spark.sql(query)
+        return None
 
     def _columns(self, query: str) -> list[str] | None:
         """The columns of a query; None for one that Spark refuses."""
-        with contextlib.suppress(*Refusal):
-            return self._spark.sql(query).columns
-        return None
+        frame = self._analysed(query)
+        return None if frame is None else frame.columns
 
     def _query(self, text: str, span: Span, rewriting: Rewriting | None) -> DataFrame:
         """A query of Spark SQL; a mistake is reported at its place."""
