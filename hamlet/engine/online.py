@@ -21,7 +21,7 @@ from hamlet.engine.live import Part, Replacement, compared, in_order
 from hamlet.engine.live.waiting import Waiting
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.stages import Stages
-from hamlet.errors import HamletError, UnsupportedError
+from hamlet.errors import HamletError, MemoryLimitError, UnsupportedError, option
 from hamlet.input.columns import StringPool
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, time_in_ticks
@@ -35,7 +35,7 @@ from hamlet.runtime.arrivals import Arrivals
 from hamlet.runtime.expected import Expected
 from hamlet.runtime.monitor import Row
 from hamlet.runtime.options import takes
-from hamlet.runtime.sizes import Limit, bytes_of, limit_of
+from hamlet.runtime.sizes import Limit, bytes_of, limit_of, size_text
 
 Late = Literal["error", "drop"]
 
@@ -432,6 +432,14 @@ class Engine(ArrivalMonitor[Options]):
             with self._working():  # this engine has taken the events, and cannot give them back
                 act(part.engine, given)
                 rows += self._given_by(part)
+        limit = self._budget.limit
+        if limit is not None and (size := self._held()[1]) > limit:  # each of them alone is within it
+            with self._working():
+                raise MemoryLimitError(
+                    f"the run stops, since it needs more memory than its limit, {size_text(limit)}; its queries and "
+                    f"those that were replaced take {size_text(size)}\n"
+                    f"hint: run fewer queries, or raise the limit ({option('max_memory')})"
+                )
         return in_order(rows, self.given.names)
 
     @staticmethod

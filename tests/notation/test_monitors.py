@@ -453,6 +453,20 @@ def test_an_engine_with_another_workload_hears_a_limit_of_memory() -> None:
     assert hamlet.Engine.restore(more, engine.save(), max_memory="1 GiB").push(events) == []
 
 
+def test_a_limit_of_memory_is_one_for_all_workloads_of_an_engine() -> None:
+    engine = hamlet.Engine(hamlet.Workload.parse(f"q0: {QUERY}"), max_memory="400 kB")
+    engine.push([{"time": 0, "type": "A", "u": 1}])
+
+    def fill() -> None:
+        for number in range(1, 9):
+            engine.replace(hamlet.Workload.parse("; ".join(f"q{each}: {QUERY}" for each in range(number + 1))))
+            engine.push([{"time": 0, "type": "A", "u": each} for each in range(200 * number, 200 * number + 200)])
+            assert engine.held["bytes"] <= 400_000
+
+    with pytest.raises(MemoryLimitError, match=r"limit, 390.6 KiB; its queries and those that were replaced take"):
+        fill()
+
+
 @each_notation
 def test_comments_and_blanks_may_change(notation: Notation) -> None:
     monitor = notation.make(notation.text)
