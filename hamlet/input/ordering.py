@@ -50,8 +50,8 @@ class SortKey:
 
     @property
     def names(self) -> list[str]:
-        """The columns of the key, time first."""
-        return [self.time] if self.order is None else [self.time, self.order]
+        """The columns of the key, time first; none where it has no time, as of rows that need none."""
+        return [each for each in (self.time, self.order) if each]
 
     def among(self, names: Iterable[str]) -> SortKey:
         """The key with the time column that these columns have."""
@@ -111,7 +111,10 @@ class OrderCheck:
     last: tuple[int, int] | None = field(default=None)
 
     def feed(self, data: Any) -> None:
-        """Look at the next rows; raises DataError at a NULL time."""
+        """Look at the next rows; raises DataError at a NULL time. Rows that need no time are counted."""
+        if not self.key.names:
+            self.rows += data.num_rows
+            return
         time, order = self.key.columns_of(data, self.rows)
         self.rows += len(time)
         if not len(time):

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hamlet.errors import DataError
+from hamlet.input.file_form import FileForm
 from hamlet.input.files import open_path
 from hamlet.input.folder import own_columns
 from hamlet.input.ordering import SortKey
+from hamlet.input.timed import dropped_by
 from hamlet.input.widening import conform
 from hamlet.parallel.run import run
 from hamlet.planner.workload import Workload
@@ -125,3 +127,13 @@ def test_a_folder_of_csv_files_needs_every_column_in_each(tmp_path: Path) -> Non
     (tmp_path / "1.csv").write_bytes(b"time,type,k,w\n11,A,1,5\n12,B,1,7\n")
     with pytest.raises(DataError, match=r"1\.csv:1: there is no column 'v'"):
         run(WORKLOAD, tmp_path)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_bad_rows_of_files_whose_rows_need_no_time(form: str, tmp_path: Path) -> None:
+    """Those of row patterns: a row is not bad for having no time."""
+    lines = {"jsonl": ['{"x": 1}', "{", '{"x": 2}'], "csv": ["x,y", "1,1", "2", "2,2"]}[form]
+    (tmp_path / f"a.{form}").write_text("\n".join(lines))
+    reader = open_path(tmp_path / f"a.{form}", SortKey(""), "", form=FileForm(bad_rows="drop"))
+    assert [each for batch in reader.batches(["x"]) for each in batch.column("x").to_pylist()] == [1, 2]
+    assert dropped_by(reader).rows == 1

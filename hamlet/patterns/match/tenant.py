@@ -24,15 +24,6 @@ from hamlet.runtime.tenant import Pieces
 _NO_COLUMN = re.compile(r'Referenced column "(.+)" not found in FROM clause!')
 
 
-class _NoKey(SortKey):
-    """No column has to be a time of the kinds that other notations have."""
-
-    @property
-    def names(self) -> list[str]:
-        """No names."""
-        return []
-
-
 class _Columns(Columns):
     """The columns of a table; a row without a time is no row.
 
@@ -43,7 +34,7 @@ class _Columns(Columns):
     """
 
     def __init__(self, time: str | None) -> None:
-        super().__init__(_NoKey(""), "")
+        super().__init__(SortKey(""), "")  # no column has to be a time of the kinds that other notations have
         self.types.clear()
         self._time = time
 
