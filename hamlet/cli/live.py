@@ -249,7 +249,7 @@ def _output(
 ) -> Output:
     chosen = destinations.output_format
     text = chosen or "json"
-    if (name == "-" or name.startswith(SCHEMES)) and text == "parquet":
+    if not _is_folder(name) and text == "parquet":
         raise OptionError(f"Parquet cannot be written to {_spoken(name)}; choose json or csv, or a directory")
     if name == "-":
         sys.stdout.flush()

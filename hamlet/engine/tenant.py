@@ -16,6 +16,7 @@ from hamlet.output.query_rows import QueryRows
 from hamlet.output.query_text import query_text
 from hamlet.output.tables import to_arrow, unsettled
 from hamlet.planner.workload import Workload
+from hamlet.runtime.monitor import begun
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
@@ -50,11 +51,7 @@ class QueryTenant(MonitorTenant):
         delimiter: str | None = None,
         saved: bytes | None = None,
     ) -> None:
-        self.monitor = (
-            Engine(workload, **options)
-            if saved is None
-            else Engine.restore(workload, saved, max_memory=options.get("max_memory"))
-        )
+        self.monitor = begun(Engine, workload, options, saved)
         self.names: Sequence[str] = list(workload.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._queries = workload.queries

@@ -11,6 +11,7 @@ from hamlet.engine.live_filter import LiveFilter
 from hamlet.input.live.table_lines import Columns
 from hamlet.notation.monitor import StepMonitor
 from hamlet.notation.notation import Work
+from hamlet.runtime.monitor import begun
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 
@@ -45,11 +46,7 @@ class WorkTenant(MonitorTenant):
     ) -> None:
         self.kind = work.notation.kind
         self.names: Sequence[str] = [work.name]
-        self.monitor = (
-            StepMonitor(work, **options)
-            if saved is None
-            else StepMonitor.restore(work, saved, max_memory=options.get("max_memory"))
-        )
+        self.monitor = begun(StepMonitor, work, options, saved)
         self.known = Columns(self.monitor._key, self.monitor.options.type_column)
         self._chosen, self._named, self._delimiter = chosen, names, delimiter
 

@@ -324,8 +324,7 @@ class Results:
         OptionError
             If several rows match, or none is named.
         UnsupportedError
-            If the events cannot be read again; if there is a limit for a
-            proof or a match, which are given whole.
+            If the events cannot be read again; if there is a limit for a proof or a match, which are given whole.
 
         Examples
         --------

@@ -128,8 +128,8 @@ class Feed:
     @property
     def settled(self) -> bool:
         """Whether whatever comes now is lines of events."""
-        parsers = self._parsers
-        return bool(parsers) and (self.header is not None or not any(each.header for each in parsers or ()))
+        parsers = self._parsers or ()
+        return bool(parsers) and (self.header is not None or not any(each.header for each in parsers))
 
     def whole_lines(self, data: bytes) -> tuple[bytes, int]:
         """The lines that are whole with these bytes, which somebody else takes, and the number of the first."""

@@ -282,3 +282,10 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
+
+
+def begun(kind: Any, work: Any, options: Mapping[str, Any], saved: bytes | None) -> Any:
+    """A monitor of a kind with these options, or one that goes on where it was saved, with their limit of memory."""
+    if saved is None:
+        return kind(work, **options)
+    return kind.restore(work, saved, max_memory=options.get("max_memory"))

@@ -23,12 +23,25 @@ def take_runs(runs: Sequence[tuple[Feed, bytes]]) -> None:
 
     Where there is a mistake, or an event is late, they are taken run by run, as if each had come alone.
     """
-    left = list(reversed(runs))
-    while left and (len({feed for feed, _ in left}) == 1 or not all(feed.settled for feed, _ in left)):
-        feed, data = left.pop()
-        feed.data(data)
-    whole: list[_Run] = [(feed, *feed.whole_lines(data)) for feed, data in reversed(left)]
-    for place in range(whole[0][0].tenants if whole else 0):
+    settled: list[tuple[Feed, bytes]] = []
+    for feed, data in runs:
+        if feed.settled:
+            settled.append((feed, data))
+        else:
+            _take_settled(settled)
+            settled.clear()
+            feed.data(data)
+    _take_settled(settled)
+
+
+def _take_settled(runs: Sequence[tuple[Feed, bytes]]) -> None:
+    """Take runs of streams of which the columns are known."""
+    if len({feed for feed, _ in runs}) < 2:
+        for feed, data in runs:
+            feed.data(data)
+        return
+    whole: list[_Run] = [(feed, *feed.whole_lines(data)) for feed, data in runs]
+    for place in range(whole[0][0].tenants):
         events = _together(place, whole)
         if events is None or not whole[0][0].push(place, events):
             for feed, block, line in whole:

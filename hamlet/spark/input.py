@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
 from hamlet.input.durations import with_durations
-from hamlet.input.files import event_files, key_of, leaves, open_paths
+from hamlet.input.files import Leaf, event_files, key_of, leaves, open_paths
 from hamlet.input.folder import Folder, lacking
 from hamlet.input.formats import format_of
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
@@ -311,12 +311,15 @@ class LocalFiles:
         )
 
     def _by_tasks(self, spark: SparkSession) -> DataFrame:
-        schema, arrow = carried(self._fields)
         chosen = self._chosen()
         files = [each for each in self._files if chosen.get(each.path, (0,))] or self._files[:1]
-        read = partial(read_files, files, self._reading, arrow)
-        count = len(files)
-        return mapped(spark.range(0, count, 1, count), read, schema)
+        return by_tasks(spark, files, self._reading, self._fields)
+
+
+def by_tasks(spark: SparkSession, files: Sequence[Leaf], reading: Reading, fields: Iterable[pa.Field]) -> DataFrame:
+    """Columns of files as tasks read them, a file each, numbered."""
+    schema, arrow = carried(fields)
+    return mapped(spark.range(0, len(files), 1, len(files)), partial(read_files, files, reading, arrow), schema)
 
 
 def carried(fields: Iterable[pa.Field]) -> tuple[StructType, pa.Schema]:

@@ -14,7 +14,6 @@ import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any, Unpack
@@ -58,10 +57,10 @@ from hamlet.runtime.options import check_choice, made_of
 from hamlet.spark.batch import destination
 from hamlet.spark.checkpoint import FilesRead, check_parts, is_begun, kept_columns
 from hamlet.spark.continuous import Counts, Sink, Written, closed, frame_of
-from hamlet.spark.events import Reading, read_files
+from hamlet.spark.events import Reading
 from hamlet.spark.following import Watch, awaited, followed_folder, keeping_state, places, saying
 from hamlet.spark.frames import packed, plain_in_spark, quoted
-from hamlet.spark.input import arriving, as_glob, carried, first_file, local_path, sources_of
+from hamlet.spark.input import arriving, as_glob, by_tasks, first_file, local_path, sources_of
 from hamlet.spark.options import Follow, FollowOptions, Once, OnceOptions
 from hamlet.spark.pattern_columns import Columns, HostedClause, Refusal, SparkAggregates, said, spoken_of
 from hamlet.spark.pattern_stream import SOURCE as _SOURCE
@@ -372,9 +371,8 @@ def _read(
     if _sparks(files):
         return spark.read.parquet(*(as_glob(each.path) for each in files))
     fields = [pa.field(each.name, plain_in_spark(each.type)) for each in opened.schema]
-    schema, arrow = carried(fields)
-    read = partial(read_files, files, Reading(SortKey(""), "", input_format, form), arrow)
-    return mapped(spark.range(0, len(files), 1, len(files)), read, schema).toDF(*(each.name for each in fields))
+    rows = by_tasks(spark, files, Reading(SortKey(""), "", input_format, form), fields)
+    return rows.toDF(*(each.name for each in fields))
 
 
 def _sparks(files: Sequence[Leaf]) -> bool:

@@ -33,6 +33,7 @@ from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.syntax.formula import Formula, per_second_of
+from hamlet.runtime.monitor import begun
 from hamlet.spark.policy_tasks import shipment_of
 from hamlet.spark.sliced import Submonitor, TimedWork
 
@@ -146,12 +147,7 @@ class PolicySlice(Submonitor):
         self._work, self._slice = work, slice
         before, monitor = (b"0", None) if saved is None else unjoined(saved)
         self._before = int(before)  # time-points of a monitor that began earlier, where this one goes on
-        options = work.options
-        super().__init__(
-            Monitor(policy, **options)
-            if monitor is None
-            else Monitor.restore(policy, monitor, max_memory=options["max_memory"])
-        )
+        super().__init__(begun(Monitor, policy, work.options, monitor))
 
     @property
     def points(self) -> int:

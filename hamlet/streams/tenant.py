@@ -21,6 +21,7 @@ from hamlet.input.moments import no_times
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
 from hamlet.input.widening import in_batches, widen
+from hamlet.runtime.monitor import begun
 from hamlet.runtime.monitor_tenant import MonitorTenant
 from hamlet.runtime.tenant import Pieces
 from hamlet.streams.clock import NANOSECONDS, text_of
@@ -71,11 +72,7 @@ class StreamTenant(MonitorTenant):
         delimiter: str | None = None,
         saved: bytes | None = None,
     ) -> None:
-        self.monitor = (
-            Monitor(spec, **options)
-            if saved is None
-            else Monitor.restore(spec, saved, max_memory=options.get("max_memory"))
-        )
+        self.monitor = begun(Monitor, spec, options, saved)
         self.spec = spec
         self._chosen = chosen
         self.names: Sequence[str] = [name]

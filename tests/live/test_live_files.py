@@ -29,6 +29,7 @@ from hamlet.cli.interrupt import heard_at_once
 from hamlet.input.live import merging
 from hamlet.input.live.sources import Ended, FileSource
 from hamlet.runtime import runs
+from hamlet.runtime.feed import Feed
 from hamlet.runtime.stop import Stop, readable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -660,6 +661,22 @@ def test_a_pipe_cannot_be_read_again(folder: Path) -> None:
         _, err = run.communicate(b"@4 publish(4)\n", timeout=WAIT)
     assert b"a pipe cannot be read again: events after number 2 (time 2) were at stake" in err
     assert [json.loads(line)["x"] for line in rows_of(folder / "out")] == [1, 2, 4]
+
+
+def test_a_merged_file_that_begins_late_does_not_hold_up_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of JSON have no header, by which a stream would be known from its start."""
+    alone: list[int] = []
+    whole = Feed.data
+    monkeypatch.setattr(Feed, "data", lambda feed, data: (alone.append(data.count(b"\n")), whole(feed, data))[1])
+    inputs = []
+    for number, times in enumerate((range(0, 400, 2), range(1, 400, 2), (300, 310))):
+        (folder / f"{number}.jsonl").write_text("".join(f'{{"time": {t}, "type": "A", "x": 1}}\n' for t in times))
+        inputs += ["--input", f"{number}.jsonl"]
+    command = ["run", "q.sase", *inputs, "--output-format", "json", "--quiet", "--output"]
+    assert main([*command, "out", "--checkpoint", "ck"]) == 0
+    assert 0 < sum(alone) < 10
+    assert main([*command, "whole"]) == 0
+    assert rows_of(folder / "out") == rows_of(folder / "whole")
 
 
 MERGED = {
